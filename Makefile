@@ -1,0 +1,48 @@
+# Every target sets up what it needs: a virtual environment in .venv, versions from constraints.txt.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+# Single-threaded BLAS in each test process: two processes share two cores.
+ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-slow bench lint format docs clean
+
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
+
+install: $(VENV)/.installed ## create .venv and install RPO with its development tools
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	touch $@
+
+demo: install ## train RPO on Cigar and print the data-quality table
+	$(BIN)/python examples/cigar.py
+
+lint: install ## ruff and strict mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint ## lint, doctests and the test suite
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -q
+
+test-slow: install ## the checks that take minutes
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -q -m slow
+
+bench: install ## measured ratios, printed and written to benchmarks/results
+	$(BIN)/python -m benchmarks
+
+format: install ## rewrite the sources in the project's format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: install ## build the documentation site into site/
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[docs]"
+	$(BIN)/mkdocs build --strict
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis
