@@ -1,0 +1,28 @@
+"""The `rpo` command: one file a command, nothing heavy imported before a command runs."""
+
+import sys
+
+import typer
+
+from rpo.cli import data
+from rpo.exceptions import InputError, TrainingError
+
+app = typer.Typer(
+    name="rpo",
+    help="Models that hold up on domains never seen, from data of uneven quality.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.add_typer(data.app, name="data")
+
+
+def main() -> None:
+    """Run the command line; bad input is one line on standard error and exit code 2."""
+    try:
+        app()
+    except (InputError, TrainingError, OSError) as error:
+        line = " ".join(str(error).split())
+        print(f"rpo: {line}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,23 @@
+"""The engine: one stacked, functional trainer that every method runs on."""
+
+from rpo.engine.config import Config
+from rpo.engine.data import Batch, Data, make_data, stack_data
+from rpo.engine.nets import Net, factory, mlp
+from rpo.engine.train import Preparation, train
+from rpo.engine.trained import Snapshot, Trained, predict
+
+__all__ = [
+    "Batch",
+    "Config",
+    "Data",
+    "Net",
+    "Preparation",
+    "Snapshot",
+    "Trained",
+    "factory",
+    "make_data",
+    "mlp",
+    "predict",
+    "stack_data",
+    "train",
+]

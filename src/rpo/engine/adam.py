@@ -1,0 +1,49 @@
+"""Adam as a pure function of flat vectors, one row a model."""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
+
+
+class AdamState(NamedTuple):
+    """First and second moments `(K, P)`, and how many steps each parameter has made, `(K, 1)` or `(K, P)`."""
+
+    first: Tensor
+    second: Tensor
+    taken: Tensor
+
+
+def adam_start(flat: Tensor) -> AdamState:
+    """No steps made yet."""
+    return AdamState(torch.zeros_like(flat), torch.zeros_like(flat), flat.new_zeros(len(flat), 1))
+
+
+def adam_step(
+    flat: Tensor, gradient: Tensor, state: AdamState, rate: Tensor, beta1: float = BETA1
+) -> tuple[Tensor, AdamState]:
+    r"""θ ← θ − a·m̂/(√v̂ + ε), m ← β₁m + (1 − β₁)g, v ← β₂v + (1 − β₂)g² (Kingma & Ba 2015); `rate` is `(K, 1)`.
+
+    >>> flat = torch.zeros(1, 2)
+    >>> flat, state = adam_step(flat, torch.tensor([[3.0, -0.1]]), adam_start(flat), torch.tensor([[0.1]]))
+    >>> flat
+    tensor([[-0.1000,  0.1000]])
+    """
+    taken = state.taken + 1
+    first = torch.lerp(state.first, gradient, 1 - beta1)
+    second = BETA2 * state.second + (1 - BETA2) * gradient.square()
+    pace = rate / (1 - beta1**taken)
+    root = second.sqrt() * (1 - BETA2**taken).rsqrt() + EPSILON
+    return flat - pace * first / root, AdamState(first, second, taken)
+
+
+def cosine(step: Tensor, steps: Tensor) -> Tensor:
+    r"""½(1 + cos(π t/T)): one at the first step, near zero at the last.
+
+    >>> cosine(torch.tensor(50.0), torch.tensor(100.0))
+    tensor(0.5000)
+    """
+    return (1 + torch.cos(math.pi * step / steps)) / 2

@@ -1,0 +1,46 @@
+"""How to train: everything about a training that is not the method's."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from rpo.engine.progress import Show
+from rpo.exceptions import InputError
+
+
+@dataclass(frozen=True)
+class Config:
+    """How to train: everything that is not the method's."""
+
+    steps: int = 400
+    batch_size: int | None = None
+    """Rows of each domain in a step; None for all rows."""
+    schedule: Literal["cosine", "constant"] = "cosine"
+    device: str = "auto"
+    dtype: torch.dtype = torch.float32
+    compile: bool = False
+    """Compile the step: costs half a minute, pays from about 1,500 steps on."""
+    progress: Show = "auto"
+
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise InputError(f"steps is {self.steps}: give at least one")
+        if self.batch_size is not None and self.batch_size < 1:
+            raise InputError(f"batch_size is {self.batch_size}: give at least one, or None for all rows")
+        if self.schedule not in ("cosine", "constant"):
+            raise InputError(f"unknown schedule {self.schedule!r} of the learning rate: use 'cosine' or 'constant'")
+
+
+def pick_device(name: str) -> torch.device:
+    """The device by name; `auto` is the first GPU if there is one.
+
+    >>> pick_device("cpu")
+    device(type='cpu')
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.device(name)
+    except RuntimeError:
+        raise InputError(f"unknown device {name!r}: use 'auto', 'cpu' or 'cuda'") from None

@@ -1,0 +1,222 @@
+"""Training data as tensors, and the batches drawn from it.
+
+A stack of K models may share one data set (tensors without a leading axis) or hold one each (all fields with a
+leading axis of K). Weights say how much a row counts: zero takes it out, which is how folds, halves and
+padding are made.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rpo.functional.losses import Task
+
+COLUMNS = ("x", "y", "domain", "stratum", "weight")
+
+
+class Batch(NamedTuple):
+    """What one model sees in one step."""
+
+    x: Tensor
+    """Inputs `(n, ...)`."""
+    y: Tensor
+    """Targets `(n,)`: floats, or class numbers for several classes."""
+    domain: Tensor
+    """Domain of each row, numbered from zero."""
+    stratum: Tensor
+    """Stratum of each row, numbered from zero."""
+    weight: Tensor
+    """How much each row counts; zero takes it out."""
+    row: Tensor
+    """Where each row stands in the whole data set: for methods that remember something about rows."""
+    size: Tensor
+    """Weight of each domain in the whole data set, `(E,)`."""
+    step: Tensor
+    """The step's number, from zero."""
+    steps: Tensor
+    """How many steps there are in all."""
+    draw: dict[str, Tensor]
+    """This step's own random numbers, for methods that draw some."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """Rows with target, domain, stratum and weight; `x`, `y`, `domain`, `stratum` shared by the stack or one each."""
+
+    x: Tensor
+    y: Tensor
+    domain: Tensor
+    stratum: Tensor
+    weight: Tensor
+    task: Task
+    n_domains: int
+    n_strata: int
+    n_classes: int = 0
+
+    @property
+    def stacked(self) -> bool:
+        """Whether each model has rows of its own."""
+        return self.domain.dim() == 2
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the data set of one model, padding included."""
+        return self.domain.shape[-1]
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of the model's output: the classes, or one."""
+        return self.n_classes if self.task == "multiclass" else 1
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """Shape of one input."""
+        return tuple(self.x.shape[2 if self.stacked else 1 :])
+
+    def with_weight(self, weight: Tensor) -> "Data":
+        """The same rows under other weights, `(n,)` or `(K, n)`."""
+        return replace(self, weight=weight)
+
+    def size(self, models: int) -> Tensor:
+        """Weight of each domain for each model, `(K, E)`."""
+        domain = self.domain.expand(models, -1)
+        weight = self.weight.expand(models, -1)
+        return weight.new_zeros(models, self.n_domains).scatter_add(1, domain, weight)
+
+    def models(self, chosen: slice) -> "Data":
+        """The data of some models of the stack."""
+        if not self.stacked and self.weight.dim() == 1:
+            return self
+        names = COLUMNS if self.stacked else ("weight",)
+        return replace(self, **{name: getattr(self, name)[chosen] for name in names})
+
+    def repeat(self, times: int) -> "Data":
+        """Each model's data `times` over: models m·times … m·times + times − 1 see the data of model m."""
+        if not self.stacked and self.weight.dim() == 1:
+            return self
+        names = COLUMNS if self.stacked else ("weight",)
+        return replace(self, **{name: getattr(self, name).repeat_interleave(times, 0) for name in names})
+
+    def to(self, device: torch.device, dtype: torch.dtype) -> "Data":
+        """On another device, the real numbers of another type."""
+        y = self.y.to(device) if self.task == "multiclass" else self.y.to(device, dtype)
+        return replace(
+            self,
+            x=self.x.to(device, dtype),
+            y=y,
+            domain=self.domain.to(device),
+            stratum=self.stratum.to(device),
+            weight=self.weight.to(device, dtype),
+        )
+
+
+def make_data(
+    x: Tensor,
+    y: Tensor,
+    domain: Tensor,
+    *,
+    task: Task,
+    stratum: Tensor | None = None,
+    weight: Tensor | None = None,
+    n_classes: int = 0,
+) -> Data:
+    """One data set from tensors of rows; strata default to one, weights to one.
+
+    >>> data = make_data(torch.zeros(3, 2), torch.zeros(3), torch.tensor([0, 0, 1]), task="regression")
+    >>> data.n_rows, data.n_domains, data.row_shape, data.size(1)
+    (3, 2, (2,), tensor([[2., 1.]]))
+    """
+    stratum = torch.zeros_like(domain) if stratum is None else stratum
+    weight = torch.ones(len(x), dtype=x.dtype) if weight is None else weight
+    classes = n_classes or (int(y.max()) + 1 if task == "multiclass" else 2 if task == "binary" else 0)
+    return Data(x, y, domain, stratum, weight, task, int(domain.max()) + 1, int(stratum.max()) + 1, classes)
+
+
+def stack_data(sets: Sequence[Data]) -> Data:
+    """One data set a model, padded with rows of weight zero to the longest.
+
+    >>> short = make_data(torch.zeros(2, 1), torch.zeros(2), torch.tensor([0, 1]), task="regression")
+    >>> long = make_data(torch.zeros(3, 1), torch.zeros(3), torch.tensor([0, 1, 1]), task="regression")
+    >>> stack_data([short, long]).weight
+    tensor([[1., 1., 0.],
+            [1., 1., 1.]])
+    """
+    longest = max(data.n_rows for data in sets)
+
+    def column(name: str) -> Tensor:
+        values = [getattr(data, name) for data in sets]
+        padded = [torch.cat([v, v.new_zeros(longest - len(v), *v.shape[1:])]) for v in values]
+        return torch.stack(padded)
+
+    first = sets[0]
+    return Data(
+        x=column("x"),
+        y=column("y"),
+        domain=column("domain"),
+        stratum=column("stratum"),
+        weight=column("weight"),
+        task=first.task,
+        n_domains=max(data.n_domains for data in sets),
+        n_strata=max(data.n_strata for data in sets),
+        n_classes=max(data.n_classes for data in sets),
+    )
+
+
+BLOCK = 32  # steps whose rows are drawn at once: one call of the generator instead of 32
+
+
+def draw_rows(data: Data, seeds: Sequence[int], batch_size: int, first: int = 0) -> Iterator[Tensor]:
+    """Rows of each step from step `first` on, `(K, E·batch_size)`: `batch_size` of each domain, domain after domain.
+
+    Every row is drawn on its own, so a domain smaller than the batch gives its rows several times; a domain
+    without any row gives −1. The draw of a step depends on the model's seed and the step's number alone: not on
+    the stack it trains in, nor on whether the training was interrupted.
+    """
+    own = data.stacked or data.weight.dim() == 2
+    tables = [_DomainTable(data, model) for model in range(len(seeds) if own else 1)]
+    for block in count(first // BLOCK):
+        uniform = [
+            np.random.default_rng([seed, 1, block]).random((BLOCK, data.n_domains, batch_size)) for seed in seeds
+        ]
+        rows = np.stack([tables[k % len(tables)].rows(u) for k, u in enumerate(uniform)], 1)
+        yield from torch.from_numpy(rows).to(data.domain.device)[max(0, first - block * BLOCK) :]
+
+
+class _DomainTable:
+    """The rows of each domain that have any weight, one domain after another."""
+
+    def __init__(self, data: Data, model: int) -> None:
+        domain = (data.domain[model] if data.stacked else data.domain).cpu().numpy()
+        weight = (data.weight[model] if data.weight.dim() == 2 else data.weight).cpu().numpy()
+        kept = np.flatnonzero(weight > 0)
+        self.order = np.append(kept[np.argsort(domain[kept], kind="stable")], -1)
+        self.count = np.bincount(domain[kept], minlength=data.n_domains)[:, None]
+        self.start = np.cumsum(self.count)[:, None] - self.count
+
+    def rows(self, uniform: NDArray[np.float64]) -> NDArray[np.intp]:
+        place = self.start + (uniform * self.count).astype(np.intp)
+        return self.order[np.where(self.count > 0, place, -1)].reshape(len(uniform), -1)
+
+
+def gather(data: Data, rows: Tensor) -> dict[str, Tensor]:
+    """The columns of a batch for the drawn `rows` of each model, `(K, n, ...)`; row −1 has weight zero."""
+    place = rows.clamp_min(0)
+    model = torch.arange(len(rows), device=rows.device)[:, None]
+
+    def take(column: Tensor, own: bool) -> Tensor:
+        return column[model, place] if own else column[place]
+
+    batch = {name: take(getattr(data, name), data.stacked) for name in ("x", "y", "stratum")}
+    weight = take(data.weight, data.weight.dim() == 2)
+    per_domain = rows.shape[1] // data.n_domains
+    return batch | {
+        "domain": torch.arange(data.n_domains, device=rows.device).repeat_interleave(per_domain).expand_as(rows),
+        "weight": torch.where(rows < 0, 0, weight),
+        "row": place,
+    }

@@ -1,0 +1,176 @@
+"""Networks as pure functions of their parameters."""
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from rpo.exceptions import InputError
+from rpo.functional.slope import output_and_slope
+
+Params = dict[str, Tensor]
+
+
+def mlp(n_inputs: int, n_outputs: int, hidden: Sequence[int] = (64, 64)) -> nn.Sequential:
+    """A ReLU network: the architecture whose input gradient we have in closed form.
+
+    >>> mlp(3, 1, hidden=(4,))
+    Sequential(
+      (0): Linear(in_features=3, out_features=4, bias=True)
+      (1): ReLU()
+      (2): Linear(in_features=4, out_features=1, bias=True)
+    )
+    """
+    layers: list[nn.Module] = []
+    for width in hidden:
+        layers += [nn.Linear(n_inputs, width), nn.ReLU()]
+        n_inputs = width
+    return nn.Sequential(*layers, nn.Linear(n_inputs, n_outputs))
+
+
+class Net:
+    """A module split into features and a linear head, with its parameters kept outside.
+
+    The head is the last layer of an `nn.Sequential`, or the submodule named `head` (then the rest is found under
+    the name `features`). `parts` are further modules that a method trains along, such as a discriminator; their
+    parameters are found under their names.
+    """
+
+    def __init__(self, build: Callable[[], nn.Module], parts: Callable[["Net"], Mapping[str, nn.Module]] | None = None):
+        self.build = build
+        self.build_parts = parts
+        with torch.random.fork_rng(devices=[]):
+            self.module = build()
+            check_module(self.module)
+            self.parts = dict(parts(self)) if parts else {}
+        self.shapes = {name: p.shape for name, p in self._named(self.module, self.parts)}
+        self.sizes = [shape.numel() for shape in self.shapes.values()]
+
+    @staticmethod
+    def _named(module: nn.Module, parts: Mapping[str, nn.Module]) -> list[tuple[str, Tensor]]:
+        named: list[tuple[str, Tensor]] = list(module.named_parameters())
+        return named + [(f"{part}/{name}", p) for part in parts for name, p in parts[part].named_parameters()]
+
+    def __call__(self, params: Params, x: Tensor) -> Tensor:
+        """f(x), always `(n, c)`."""
+        output: Tensor = functional_call(self.module, self._own(params), (x,))
+        return output if output.dim() > 1 else output[:, None]
+
+    def slope(self, params: Params, x: Tensor) -> tuple[Tensor, Tensor]:
+        """f(x) and the squared input gradients, `(n, c)` and `(n,)`."""
+        return output_and_slope(self.module, x, self._own(params))
+
+    def features(self, params: Params, x: Tensor) -> Tensor:
+        """φ(x): what goes into the head."""
+        names, body, _ = self._split()
+        features: Tensor = functional_call(body, _prefixed(params, names), (x,))
+        return features.flatten(1)
+
+    def head(self, params: Params, features: Tensor) -> Tensor:
+        """The head's output for given features."""
+        _, _, (name, head) = self._split()
+        output: Tensor = functional_call(head, _prefixed(params, {name: ""}), (features,))
+        return output
+
+    @property
+    def n_features(self) -> int:
+        """Width of φ(x)."""
+        head = self._split()[2][1]
+        if not isinstance(head, nn.Linear):
+            raise InputError(f"the head of the network is a {type(head).__name__}: this method needs an nn.Linear")
+        return head.in_features
+
+    def part(self, name: str, params: Params, *inputs: Tensor) -> Tensor:
+        """The output of a further module."""
+        output: Tensor = functional_call(self.parts[name], _prefixed(params, {name: ""}, "/"), inputs)
+        return output
+
+    def _own(self, params: Params) -> Params:
+        return {name: p for name, p in params.items() if "/" not in name} if self.parts else params
+
+    def _split(self) -> tuple[dict[str, str], nn.Module, tuple[str, nn.Module]]:
+        if isinstance(self.module, nn.Sequential) and len(self.module) > 0:
+            body, last = self.module[:-1], len(self.module) - 1
+            return {str(i): str(i) for i in range(last)}, body, (str(last), self.module[last])
+        named = dict(self.module.named_children())
+        if "head" in named and "features" in named:
+            return {"features": ""}, named["features"], ("head", named["head"])
+        raise InputError(
+            f"this method needs the features of {type(self.module).__name__}: "
+            "give an nn.Sequential, or a module with submodules `features` and `head`"
+        )
+
+    def flatten(self, params: Mapping[str, Tensor]) -> Tensor:
+        """All parameters as one vector (leading axes kept)."""
+        lead = len(next(iter(params.values())).shape) - len(next(iter(self.shapes.values())))
+        return torch.cat([params[name].flatten(lead) for name in self.shapes], lead)
+
+    def unflatten(self, flat: Tensor) -> Params:
+        """Parameters by name, views of one vector (leading axes kept)."""
+        pieces = torch.split(flat, self.sizes, -1)
+        return {
+            name: piece.reshape(*flat.shape[:-1], *shape)
+            for (name, shape), piece in zip(self.shapes.items(), pieces, strict=True)
+        }
+
+    def init(self, seed: Sequence[int]) -> Tensor:
+        """Random parameters from a seed, as one vector; the global generator is left as it was."""
+        state = int(np.random.SeedSequence(list(seed)).generate_state(1, np.uint64)[0] >> 1)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(state)
+            module = self.build()
+            parts = self.build_parts(self) if self.build_parts else {}
+        return self.flatten({name: p.detach() for name, p in self._named(module, parts)})
+
+
+def _prefixed(params: Params, names: Mapping[str, str], separator: str = ".") -> Params:
+    """Parameters below the given submodules, renamed: {"a": "b"} turns a.weight into b.weight, "" drops the name."""
+    chosen = {}
+    for name, value in params.items():
+        first, _, rest = name.partition(separator)
+        if rest and first in names:
+            chosen[f"{names[first]}.{rest}" if names[first] else rest] = value
+    return chosen
+
+
+def check_module(module: nn.Module) -> None:
+    """Refuse layers that mix rows or draw random numbers: neither has an input gradient a row can own."""
+    for name, layer in module.named_modules():
+        kind = type(layer).__name__
+        if "BatchNorm" in kind or "InstanceNorm" in kind:
+            raise InputError(f"layer {name!r} is a {kind}, which mixes or tracks samples: use GroupNorm or LayerNorm")
+        if "Dropout" in kind and getattr(layer, "p", 0) > 0:
+            raise InputError(f"layer {name!r} is a {kind}, whose draws break determinism: remove it or set p=0")
+
+
+def factory(module: Any, row_shape: tuple[int, ...], n_outputs: int) -> Callable[[], nn.Module]:
+    """A function that builds a freshly initialised network, from what a user may give.
+
+    An `nn.Module` is a template: it is copied and its layers' `reset_parameters` are called. A callable
+    `(row_shape, n_outputs)` builds the network, and decides itself how to initialise it.
+    """
+    if isinstance(module, nn.Module):
+        return lambda: _reset(module)
+    if callable(module):
+
+        def build() -> nn.Module:
+            built = module(row_shape, n_outputs)
+            if not isinstance(built, nn.Module):
+                raise InputError(f"module(row_shape, n_outputs) gave a {type(built).__name__}: return an nn.Module")
+            return built
+
+        return build
+    raise InputError(f"module is a {type(module).__name__}: give an nn.Module or a function that builds one")
+
+
+def _reset(template: nn.Module) -> nn.Module:
+    module = copy.deepcopy(template)
+    for layer in module.modules():
+        reset = getattr(layer, "reset_parameters", None)
+        if callable(reset):
+            reset()
+    return module

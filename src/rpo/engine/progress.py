@@ -1,0 +1,47 @@
+"""A progress bar that shows itself only where there is something to wait for."""
+
+import sys
+import time
+from types import TracebackType
+from typing import Literal, Self
+
+PATIENCE = 2.0  # seconds after which a person wants to know how long it will take
+
+Show = Literal["auto"] | bool
+
+
+class Bar:
+    """Counts steps; on a terminal (or with `show=True`) a bar appears after two seconds."""
+
+    def __init__(self, total: int, label: str, show: Show = "auto") -> None:
+        self.total, self.label, self.done = total, label, 0
+        self.wanted = sys.stderr.isatty() if show == "auto" else bool(show)
+        self.start = time.monotonic()
+        self.bar: object = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def advance(self, steps: int = 1) -> None:
+        """Some more steps are done."""
+        self.done += steps
+        if self.bar is None and self.wanted and time.monotonic() - self.start > PATIENCE:
+            self._open()
+        if self.bar is not None:
+            self.bar.update(self.task, completed=self.done)  # type: ignore[attr-defined]
+
+    def _open(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        self.task = bar.add_task(self.label, total=self.total, completed=self.done)
+        bar.start()
+        self.bar = bar
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.bar is not None:
+            self.bar.stop()  # type: ignore[attr-defined]

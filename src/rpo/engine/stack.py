@@ -1,0 +1,205 @@
+"""One stack of models in training: batches, gradients by `vmap`, Adam."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.func import grad, vmap
+from torch.utils._pytree import tree_map
+
+from rpo.engine.adam import AdamState, adam_step, cosine
+from rpo.engine.config import Config
+from rpo.engine.data import COLUMNS, Batch, Data, draw_rows, gather
+from rpo.engine.nets import Net, Params
+from rpo.engine.progress import Bar
+from rpo.engine.trained import Snapshot, Trained
+from rpo.methods.registry import Method, State, Values
+
+
+class Stack:
+    """One stack in training."""
+
+    def __init__(
+        self,
+        method: Method,
+        net: Net,
+        data: Data,
+        seeds: Sequence[int],
+        numbers: dict[str, Tensor],
+        options: dict[str, Any],
+        config: Config,
+    ) -> None:
+        self.method, self.net, self.data, self.seeds = method, net, data, seeds
+        self.numbers, self.options, self.config = numbers, options, config
+        self.steps = torch.tensor(float(config.steps), dtype=config.dtype, device=data.x.device)
+        self.size = data.size(len(seeds))
+        self.step = torch.compile(self._step) if config.compile else self._step
+
+    def run(self, now: Snapshot, until: int, failures: list[str | None], bar: Bar) -> Trained:
+        """Train from a snapshot on; models that fail are noted and left alone."""
+        flat, adam, state = now.flat, now.adam, now.state
+        curve = []
+        for step, batch in zip(range(now.step, until), self._batches(now.step), strict=False):
+            flat, adam, state, terms = self.step(flat, adam, state, batch)
+            total = torch.stack(list(terms.values())).sum(0)
+            curve.append(total)
+            if not bool(torch.isfinite(total).all()):
+                _note_failures(failures, terms, step)
+                if all(failures):
+                    break
+            bar.advance()
+        loss = torch.stack(curve) if curve else flat.new_zeros(0, len(flat))
+        return Trained(self.method, self.net, Snapshot(flat, adam, state, until), failures, loss)
+
+    def _batches(self, first: int) -> Iterator[Batch]:
+        """One batch a step; without a batch size every step sees all rows."""
+        data, size = self.data, self.config.batch_size
+        everything = {name: getattr(data, name) for name in COLUMNS}
+        everything["row"] = torch.arange(data.n_rows, device=data.x.device)
+        drawn = None if size is None else draw_rows(data, self.seeds, size, first)
+        step = first
+        while True:
+            columns = everything if drawn is None else gather(data, next(drawn))
+            number = torch.tensor(float(step), dtype=self.config.dtype, device=data.x.device)
+            rows = columns["row"].shape[-1]
+            yield Batch(**columns, size=self.size, step=number, steps=self.steps, draw=self._draw(step, rows))
+            step += 1
+
+    def _draw(self, step: int, rows: int) -> dict[str, Tensor]:
+        """The method's own random numbers for this step: from seed and step alone."""
+        if self.method.draw is None:
+            return {}
+        drawn = [
+            self.method.draw(
+                np.random.default_rng([seed, 2, step]),
+                rows,
+                self.data.n_domains,
+                {name: float(value[k]) for name, value in self.numbers.items()},
+            )
+            for k, seed in enumerate(self.seeds)
+        ]
+        stacked = {name: torch.as_tensor(np.stack([d[name] for d in drawn])) for name in drawn[0]}
+        return {
+            name: value.to(self.data.x.device, self.config.dtype if value.is_floating_point() else value.dtype)
+            for name, value in stacked.items()
+        }
+
+    def _dims(self, batch: Batch) -> Batch:
+        """Which fields of the batch have one slice a model."""
+        data, drawn = self.data, self.config.batch_size is not None
+        own = 0 if drawn or data.stacked else None
+        weight = 0 if drawn or data.weight.dim() == 2 else None
+        fields: dict[str, Any] = dict.fromkeys(("x", "y", "domain", "stratum"), own)
+        fields |= {"weight": weight, "row": 0 if drawn else None, "size": 0, "step": None, "steps": None}
+        return Batch(**fields, draw=dict.fromkeys(batch.draw, 0))  # type: ignore[arg-type]
+
+    def _step(
+        self, flat: Tensor, adam: AdamState, state: State, batch: Batch
+    ) -> tuple[Tensor, AdamState, State, dict[str, Tensor]]:
+        """One step of all models: gradients, then Adam."""
+        gradient = self._gradient(flat, state, batch)
+        pace = cosine(batch.step, self.steps) if self.config.schedule == "cosine" else torch.ones_like(self.steps)
+        if self.options.get("rescale") == "reset":
+            adam = _restart(adam, batch.step, self.numbers["anneal"] * self.steps)
+        rate = self.numbers["lr"][:, None] * pace
+        new_flat, new_adam = adam_step(flat, gradient.vector, adam, rate, self.method.beta1)
+        if gradient.moved is not None:
+            mask = self._mask(gradient.moved)
+            new_flat = torch.where(mask, new_flat, flat)
+            new_adam = AdamState(*(torch.where(mask, new, old) for new, old in zip(new_adam, adam, strict=True)))
+        return new_flat, new_adam, gradient.state, gradient.terms
+
+    def _mask(self, moved: frozenset[str]) -> Tensor:
+        """Which parameters a step moves, `(P,)`."""
+        pieces = [
+            torch.full((size,), name in moved) for name, size in zip(self.net.shapes, self.net.sizes, strict=True)
+        ]
+        return torch.cat(pieces).to(self.data.x.device)
+
+    def _gradient(self, flat: Tensor, state: State, batch: Batch) -> "_Gradient":
+        """Gradients of all models as one matrix."""
+        if self.method.own_gradient:
+            own = self._every(self._objective, batch)(self.net.unflatten(flat), state, batch, self.numbers)
+            every = {n: own.by_parameter.get(n, torch.zeros_like(p)) for n, p in self.net.unflatten(flat).items()}
+            moved = frozenset(own.by_parameter)
+            partial = moved if len(moved) < len(every) else None
+            return _Gradient(self.net.flatten(every), own.terms, own.state, partial)
+
+        def loss(flat: Tensor) -> tuple[Tensor, tuple[dict[str, Tensor], State]]:
+            terms, new = self._every(self._terms, batch)(self.net.unflatten(flat), state, batch, self.numbers)
+            # The models are independent: the gradient of their sum is the gradient of each.
+            return torch.stack(list(terms.values())).sum(), (terms, new)
+
+        if self.config.compile:  # the compiler cannot follow `autograd.grad`
+            vector, (terms, new) = grad(loss, has_aux=True)(flat)
+        else:
+            leaf = flat.detach().requires_grad_()
+            total, (terms, new) = loss(leaf)
+            (vector,) = torch.autograd.grad(total, leaf)
+            terms, new = _detach(terms), _detach(new)
+        return _Gradient(vector, terms, new, None)
+
+    def _every(self, function: Callable[..., Any], batch: Batch) -> Callable[..., Any]:
+        """A function of one model made one of the stack; a stack of one needs no `vmap`, which costs half its time."""
+        dims = (0, 0, self._dims(batch), 0)
+        if len(self.seeds) > 1:
+            return vmap(function, in_dims=dims)
+
+        def single(*stacked: Any) -> Any:
+            arguments = [_first(argument, dim) for argument, dim in zip(stacked, dims, strict=True)]
+            return tree_map(lambda value: value[None], function(*arguments))
+
+        return single
+
+    def _objective(self, params: Params, state: State, batch: Batch, numbers: dict[str, Tensor]) -> Any:
+        """What the method says about one model and one batch."""
+        hp = Values({**self.options, **numbers, "task": self.data.task})
+        return self.method.objective(self.net, params, state, batch, hp)
+
+    def _terms(
+        self, params: Params, state: State, batch: Batch, numbers: dict[str, Tensor]
+    ) -> tuple[dict[str, Tensor], State]:
+        result = self._objective(params, state, batch, numbers)
+        return result if isinstance(result, tuple) else (result, state)
+
+
+class _Gradient(NamedTuple):
+    """Gradients `(K, P)`, the loss's terms, the new state, and the names of the parameters that move if not all."""
+
+    vector: Tensor
+    terms: dict[str, Tensor]
+    state: State
+    moved: frozenset[str] | None
+
+
+def _detach(values: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: value.detach() for name, value in values.items()}
+
+
+def _first(argument: Any, dim: Any) -> Any:
+    """The slice of the only model."""
+    if isinstance(argument, Batch):
+        return Batch(*(_first(value, own) for value, own in zip(argument, dim, strict=True)))
+    if isinstance(argument, dict):
+        return {name: value[0] for name, value in argument.items()}
+    return argument if dim is None else argument[0]
+
+
+def _restart(adam: AdamState, step: Tensor, when: Tensor) -> AdamState:
+    """Moments and counts back to zero for the models whose penalty comes into force at this step."""
+    kept = (step != when.ceil())[:, None]
+    return AdamState(*(torch.where(kept, moment, 0) for moment in adam))
+
+
+def _note_failures(failures: list[str | None], terms: dict[str, Tensor], step: int) -> None:
+    """Write down, for each model that just failed, the step and the first term that is not finite."""
+    for model, known in enumerate(failures):
+        if known is None:
+            bad = [name for name, term in terms.items() if not bool(torch.isfinite(term[model]))]
+            if bad:
+                failures[model] = (
+                    f"the {bad[0]} term of the loss is not finite at step {step}: "
+                    "lower the learning rate or the penalty, or standardise the data"
+                )

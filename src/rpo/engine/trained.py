@@ -1,0 +1,99 @@
+"""What a training gives: models, and the moment it stopped at."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.func import vmap
+
+from rpo.engine.adam import AdamState
+from rpo.engine.nets import Net, Params
+from rpo.exceptions import TrainingError
+from rpo.methods.registry import Method, State
+
+PREDICT_ROWS = 16_384
+
+
+@dataclass
+class Snapshot:
+    """Everything a training is at one moment: what to save, and what to go on from."""
+
+    flat: Tensor
+    adam: AdamState
+    state: State
+    step: int
+
+
+@dataclass
+class Trained:
+    """K trained models of one method."""
+
+    method: Method
+    net: Net
+    snapshot: Snapshot
+    failures: list[str | None]
+    """For each model why its training stopped, or None."""
+    curve: Tensor
+    """The loss at each step, `(steps, K)`."""
+
+    def output(self, x: Tensor, *, stacked: bool = False) -> Tensor:
+        """f(x) of every model, `(K, n, c)`; `stacked` inputs have a leading axis of K."""
+        return predict(self.method, self.net, self.snapshot.flat, self.snapshot.state, x, stacked=stacked)
+
+    def check(self) -> "Trained":
+        """Raise the first failure, if there is one."""
+        for failure in self.failures:
+            if failure is not None:
+                raise TrainingError(failure)
+        return self
+
+
+def cut(snapshot: Snapshot, models: slice) -> Snapshot:
+    """The part of a snapshot that belongs to some models."""
+    adam = AdamState(*(moment[models] for moment in snapshot.adam))
+    return Snapshot(
+        snapshot.flat[models],
+        adam,
+        {name: value[models] for name, value in snapshot.state.items()},
+        snapshot.step,
+    )
+
+
+def join(parts: Sequence[Trained]) -> Trained:
+    """Several stacks as one."""
+    if len(parts) == 1:
+        return parts[0]
+    first = parts[0]
+    snapshots = [part.snapshot for part in parts]
+    steps = max(len(part.curve) for part in parts)
+    adam = AdamState(*(torch.cat(moments) for moments in zip(*(s.adam for s in snapshots), strict=True)))
+    state = {name: torch.cat([s.state[name] for s in snapshots]) for name in first.snapshot.state}
+    flat = torch.cat([s.flat for s in snapshots])
+    return Trained(
+        first.method,
+        first.net,
+        Snapshot(flat, adam, state, first.snapshot.step),
+        [failure for part in parts for failure in part.failures],
+        # A stack whose models all failed has a shorter curve: the rest is not a number.
+        torch.cat([_lengthen(part.curve, steps) for part in parts], 1),
+    )
+
+
+def _lengthen(curve: Tensor, steps: int) -> Tensor:
+    return torch.cat([curve, curve.new_full((steps - len(curve), curve.shape[1]), torch.nan)])
+
+
+def predict(method: Method, net: Net, flat: Tensor, state: State, x: Tensor, *, stacked: bool = False) -> Tensor:
+    """f(x) of every model, `(K, n, c)`, some thousands of rows at a time; `stacked` inputs have a leading axis of K."""
+
+    def one(params: Params, state: State, rows: Tensor) -> Tensor:
+        return net(params, rows) if method.predict is None else method.predict(net, params, state, rows)
+
+    params = net.unflatten(flat)
+    every = vmap(one, in_dims=(0, 0, 0 if stacked else None))
+    # A prediction that looks at its batch must see all of it.
+    size = PREDICT_ROWS if method.predict is None else max(1, x.shape[1 if stacked else 0])
+    with torch.no_grad():
+        pieces = [every(params, state, rows) for rows in torch.split(x.to(flat), size, 1 if stacked else 0)]
+    return torch.cat(pieces, 1)

@@ -1,0 +1,17 @@
+"""What can go wrong, each with one line that says what, where, and what to do."""
+
+
+class InputError(ValueError):
+    """Something the user gave cannot be used; the message is one line and says what to do."""
+
+
+class TrainingError(RuntimeError):
+    """Training stopped; the message names the step and the term of the loss."""
+
+
+class OneDomainWarning(UserWarning):
+    """There is one training domain only, so nothing can be learned about what differs between domains."""
+
+
+class CollapseWarning(UserWarning):
+    """The IRM penalty is strong enough for the all-zero model to be a minimum of the loss."""

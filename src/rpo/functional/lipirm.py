@@ -1,0 +1,149 @@
+"""The LipIRM loss: risks, IRM penalty by domain, Lipschitz penalty by sample (Eq. 1 and Eq. 4)."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from rpo.exceptions import InputError
+from rpo.functional.domains import domain_mean, domain_share, domain_sum
+from rpo.functional.losses import Task, check_task, sample_dummy_gradient, sample_loss
+from rpo.functional.slope import output_and_slope
+
+Reduction = Literal["mean", "sum"]
+Estimator = Literal["square", "split"]
+
+
+def dummy_gradient(output: Tensor, y: Tensor, domain: Tensor, weight: Tensor, n_domains: int, task: Task) -> Tensor:
+    r"""G_e = d/dw R_e(w·f) at w = 1, for every domain (IRM term of Eq. 1), in closed form.
+
+    >>> output, y = torch.tensor([[1.0], [3.0]]), torch.tensor([0.0, 1.0])
+    >>> dummy_gradient(output, y, torch.tensor([0, 0]), torch.ones(2), 1, "regression")
+    tensor([7.])
+    """
+    return domain_mean(sample_dummy_gradient(output, y, task), domain, weight, n_domains)
+
+
+def squared_dummy_gradient(
+    output: Tensor,
+    y: Tensor,
+    domain: Tensor,
+    weight: Tensor,
+    n_domains: int,
+    task: Task,
+    estimator: Estimator = "square",
+) -> Tensor:
+    r"""An estimate of G_e²: the `"square"` of the mean, or the `"split"` product of two half-batch means.
+
+    On a mini-batch E[Ĝ²] = G² + Var(Ĝ) is too large; the product of means over disjoint halves (even and
+    odd rows) has no such bias, and can be negative. A domain with rows in one half only has no such
+    product and counts zero.
+
+    >>> output, y = torch.tensor([[1.0], [3.0]]), torch.tensor([0.0, 1.0])
+    >>> one = torch.zeros(2, dtype=torch.long)
+    >>> squared_dummy_gradient(output, y, one, torch.ones(2), 1, "regression", "split")
+    tensor([24.])
+    """
+    slope = sample_dummy_gradient(output, y, task)
+    if estimator == "square":
+        return domain_mean(slope, domain, weight, n_domains).square()
+    if estimator != "split":
+        raise InputError(f"unknown estimator {estimator!r} of the IRM penalty: use 'square' or 'split'")
+    odd = (torch.arange(len(output), device=output.device) % 2).to(weight.dtype)
+    first = domain_mean(slope, domain, weight * (1 - odd), n_domains)
+    return first * domain_mean(slope, domain, weight * odd, n_domains)
+
+
+def lipirm_terms(
+    output: Tensor,
+    slope: Tensor | None,
+    y: Tensor,
+    domain: Tensor,
+    weight: Tensor,
+    *,
+    eta: Tensor | float,
+    rho: Tensor | float,
+    lam: Tensor | float,
+    n_domains: int,
+    task: Task,
+    reduction: Reduction = "mean",
+    estimator: Estimator = "square",
+    size: Tensor | None = None,
+) -> dict[str, Tensor]:
+    r"""The three terms of the loss by name, from outputs and squared input gradients.
+
+    mean: Σ_e R_e,  Σ_e η_e G_e²,  λ Σ_e mean_{i ∈ e} ρ_i ‖∇f(x_i)‖²                       (Eq. 1)
+    sum:  Σ_e Σ_i l_i,  Σ_e η_e (d/dw Σ_i l_i)²,  λ Σ_e Σ_i ρ_i ‖∇f(x_i)‖²                 (Eq. 4)
+
+    The sums are means times `size`, the weight of each domain in the whole data set, so that a
+    mini-batch estimates the same loss. `slope=None` leaves the Lipschitz term out.
+
+    >>> terms = lipirm_terms(torch.tensor([[1.0], [3.0]]), torch.ones(2), torch.tensor([0.0, 1.0]),
+    ...     torch.tensor([0, 0]), torch.ones(2), eta=1.0, rho=1.0, lam=0.5, n_domains=1, task="regression",
+    ...     reduction="sum")
+    >>> {name: float(value) for name, value in terms.items()}
+    {'risk': 5.0, 'irm': 196.0, 'lipschitz': 1.0}
+    """
+    if reduction not in ("mean", "sum"):
+        raise InputError(f"unknown reduction {reduction!r} of the loss: use 'mean' (Eq. 1) or 'sum' (Eq. 4)")
+    row = domain_share(weight, domain, n_domains)
+    square = squared_dummy_gradient(output, y, domain, weight, n_domains, task, estimator)
+    if reduction == "sum":
+        size = domain_sum(weight, domain, n_domains) if size is None else size
+        row = row * size[domain]
+        square = square * size.square()
+    terms = {"risk": (row * sample_loss(output, y, task)).sum(), "irm": (eta * square).sum()}
+    if slope is not None:
+        terms["lipschitz"] = lam * (row * rho * slope).sum()
+    return terms
+
+
+def lipirm_loss(
+    model: nn.Module,
+    x: Tensor,
+    y: Tensor,
+    domain: Tensor,
+    *,
+    eta: Tensor | float,
+    rho: Tensor | float,
+    lam: Tensor | float,
+    task: Task,
+    reduction: Reduction = "mean",
+    estimator: Estimator = "square",
+    weight: Tensor | None = None,
+) -> Tensor:
+    r"""L(f) = Σ_e R_e(f) + Σ_e η_e (d/dw R_e(w f))² + λ Σ_e mean_{i ∈ e} ρ_i ‖∇f(x_i)‖² (Eq. 1; Eq. 4 with `"sum"`).
+
+    For your own `nn.Module` and your own loop. `domain` numbers the domain of each row from zero; `eta` is a
+    number or one for each domain; `rho` a number or one for each *row*; `y` floats (regression; 0/1 for
+    `"binary"`) or class numbers (`"multiclass"`). The model gives `(n, 1)` or `(n,)`, or `(n, classes)`.
+
+    >>> model = nn.Linear(2, 1)
+    >>> x, y, domain = torch.randn(6, 2), torch.randn(6), torch.tensor([0, 0, 0, 1, 1, 1])
+    >>> loss = lipirm_loss(model, x, y, domain, eta=torch.tensor([1.0, 2.0]), rho=1.0, lam=0.1, task="regression")
+    >>> loss.backward()
+    """
+    check_task(task)
+    if not len(x) == len(y) == len(domain):
+        raise InputError(f"x, y and domain have {len(x)}, {len(y)} and {len(domain)} rows: give one of each a sample")
+    if isinstance(eta, Tensor) and eta.dim() == 1:
+        n_domains = len(eta)
+    else:
+        n_domains = int(domain.max()) + 1
+    output, slope = output_and_slope(model, x)
+    weight = torch.ones_like(output[:, 0]) if weight is None else weight
+    terms = lipirm_terms(
+        output,
+        slope,
+        y,
+        domain,
+        weight,
+        eta=eta,
+        rho=rho,
+        lam=lam,
+        n_domains=n_domains,
+        task=task,
+        reduction=reduction,
+        estimator=estimator,
+    )
+    return torch.stack(list(terms.values())).sum()

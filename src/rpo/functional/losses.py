@@ -1,0 +1,81 @@
+"""Losses of single samples, and what the dummy classifier makes of them.
+
+Outputs are always of shape `(n, c)`: one column for regression and for the logit of a binary class.
+"""
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from rpo.exceptions import InputError
+
+Task = Literal["regression", "binary", "multiclass"]
+
+
+def check_task(task: str) -> Task:
+    """Return `task` if it is one we know, else say which ones there are.
+
+    >>> check_task("binary")
+    'binary'
+    """
+    for known in get_args(Task):
+        if task == known:
+            return known  # type: ignore[no-any-return]
+    raise InputError(f"unknown task {task!r}: use one of {', '.join(get_args(Task))}")
+
+
+def sample_loss(output: Tensor, y: Tensor, task: Task) -> Tensor:
+    r"""l(f, y): (f − y)², −log sigmoid(±f), or −log softmax(f)_y; shape `(n,)`.
+
+    >>> sample_loss(torch.tensor([[1.0], [3.0]]), torch.tensor([0.0, 1.0]), "regression")
+    tensor([1., 4.])
+    """
+    if task == "regression":
+        return (output[:, 0] - y).square()
+    if task == "binary":
+        return F.binary_cross_entropy_with_logits(output[:, 0], y, reduction="none")
+    return F.cross_entropy(output, y, reduction="none")
+
+
+def sample_dummy_gradient(output: Tensor, y: Tensor, task: Task) -> Tensor:
+    r"""d/dw l(w·f, y) at w = 1, which is f · ∂l/∂f: the summand of the IRM term of Eq. 1 and Eq. 4.
+
+    Squared loss 2(f − y)f; logistic (sigmoid(f) − y)f; softmax Σ_c f_c (p_c − y_c). The closed form
+    needs no second-order graph.
+
+    >>> sample_dummy_gradient(torch.tensor([[1.0], [3.0]]), torch.tensor([0.0, 1.0]), "regression")
+    tensor([ 2., 12.])
+    """
+    if task == "regression":
+        return 2 * (output[:, 0] - y) * output[:, 0]
+    if task == "binary":
+        return (output[:, 0].sigmoid() - y) * output[:, 0]
+    return (output * output.softmax(1)).sum(1) - output.gather(1, y[:, None])[:, 0]
+
+
+def probability(output: Tensor, task: Task) -> Tensor:
+    r"""P(class | x) from logits, shape `(n, classes)`; the value itself for regression.
+
+    >>> probability(torch.tensor([[0.0]]), "binary")
+    tensor([[0.5000, 0.5000]])
+    """
+    if task == "regression":
+        return output
+    if task == "binary":
+        return torch.cat([(-output).sigmoid(), output.sigmoid()], 1)
+    return output.softmax(1)
+
+
+def squared_residual(output: Tensor, y: Tensor, task: Task) -> Tensor:
+    r"""(y − f)² for regression; ½ Σ_c (1[y = c] − p_c)² for classes, which is (y − p)² for two.
+
+    >>> squared_residual(torch.tensor([[0.0]]), torch.tensor([1.0]), "binary")
+    tensor([0.2500])
+    """
+    if task == "regression":
+        return (output[:, 0] - y).square()
+    p = probability(output, task)
+    truth = F.one_hot(y.long(), p.shape[1]).to(p.dtype)
+    return (truth - p).square().sum(1) / 2

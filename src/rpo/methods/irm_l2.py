@@ -1,0 +1,24 @@
+"""IRM + l2: one model that is optimal in every domain at once, weights kept small."""
+
+from rpo.engine.data import Batch
+from rpo.engine.nets import Net, Params
+from rpo.methods.registry import BOTH, State, Terms, Values, method
+from rpo.methods.terms import ANNEAL, ESTIMATOR, ETA, L2, RESCALE, irm, risk, squared_norm
+
+
+@method(
+    "irm-l2",
+    tasks=BOTH,
+    space={"eta": ETA, "anneal": ANNEAL, "c": L2},
+    options={"estimator": ESTIMATOR, "rescale": RESCALE},
+    cite="Arjovsky et al. 2019",
+)
+def irm_l2(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
+    r"""mean_e R_e + η mean_e (d/dw R_e(w f))² + c‖θ‖²"""
+    output = net(params, batch.x)
+    penalty, divisor = irm(output, batch, hp)
+    return {
+        "risk": risk(output, batch, hp.task) / divisor,
+        "irm": penalty / divisor,
+        "l2": hp.c * squared_norm(params) / divisor,
+    }

@@ -1,0 +1,81 @@
+"""RPO: penalties by data quality; smooth where data are scarce or noisy, less invariance asked of poor domains."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from torch import Tensor
+
+from rpo.engine.data import Batch
+from rpo.engine.nets import Net, Params
+from rpo.functional.penalties import Penalties, optimal_lambda, optimal_penalties
+from rpo.functional.statistics import Array, borrow, cell_weight, r_hat, shrink, sigma
+from rpo.methods.registry import BOTH, State, Terms, Values, log_uniform, method
+from rpo.methods.terms import ANNEAL, LIPIRM_OPTIONS, lipirm
+
+if TYPE_CHECKING:
+    from rpo.engine.train import Preparation
+
+SPACE = {
+    "strength": log_uniform(1.0, 0.1, 100.0),
+    "lam": log_uniform(None, 1e-4, 1.0),
+    "anneal": ANNEAL,
+}
+OPTIONS = {
+    **{name: values for name, values in LIPIRM_OPTIONS.items() if name != "reduction"},
+    "reduction": ("sum", "mean"),
+    "scheme": ("paper", "calibrated"),
+    "density_exponent": (None,),
+    "folds": (0,),
+}
+
+
+def algorithm_1(run: "Preparation") -> State:
+    """Algorithm 1: two trainings with the LipIRM loss, the penalties of the second computed from the first."""
+    # 1. Randomly initialise the parameters.  2. For all e and k, ρ_k ← 1, η_e ← 1.
+    # 3. Train with the LipIRM loss.
+    lam = run.number("lam").isnan().where(lambda_by_formula(run), run.number("lam"))
+    residual = run.squared_residuals("irm-lip", folds=run.option("folds"), eta=1.0, anneal=0.0, lam=lam)
+    # 4. For all e and k, estimate r̂_ek and σ²_ek.  5. Compute ρ* and η* using Proposition 1.
+    penalties = [penalties_of(run, model, residual[model]) for model in range(run.models)]
+    # 6. Randomly reinitialise the parameters.  7. Train with the LipIRM loss: the engine does, with this state.
+    return {
+        "eta": run.tensor([p.eta for p in penalties]) * run.number("strength")[:, None],
+        "rho": run.tensor([np.nan_to_num(p.rho) for p in penalties]),
+        "lam": lam,
+        "sigma": run.tensor([noise_of(run, model, residual[model]) for model in range(run.models)]),
+    }
+
+
+def lambda_by_formula(run: "Preparation") -> Tensor:
+    r"""λ = (Σ_e 1/N_e)^(2/5) for each model."""
+    return run.tensor([optimal_lambda(size) for size in run.data.size(run.models).cpu().numpy()])
+
+
+def noise_of(run: "Preparation", model: int, residual: Tensor) -> Array:
+    r"""σ_ek of one model: borrowed where a cell is too small; shrunk, too, by the calibrated scheme."""
+    domain, stratum, weight = run.rows(model)
+    shape = {"n_domains": run.data.n_domains, "n_strata": run.data.n_strata}
+    count = cell_weight(domain, stratum, weight=weight, **shape)
+    noise = borrow(sigma(residual.cpu().numpy(), domain, stratum, weight=weight, **shape), count)
+    return shrink(noise, count) if run.option("scheme") == "calibrated" else noise
+
+
+def penalties_of(run: "Preparation", model: int, residual: Tensor) -> Penalties:
+    r"""Proposition 1 for one model, every stratum split by domain as the paper constrains."""
+    domain, stratum, weight = run.rows(model)
+    density = r_hat(domain, stratum, weight=weight, n_domains=run.data.n_domains, n_strata=run.data.n_strata)
+    return optimal_penalties(
+        noise_of(run, model, residual),
+        density,
+        run.data.size(run.models)[model].cpu().numpy(),
+        scheme=run.option("scheme"),
+        density_exponent=run.option("density_exponent"),
+        split=True,
+    )
+
+
+@method("rpo", tasks=BOTH, space=SPACE, options=OPTIONS, prepare=algorithm_1, cite="Yu et al. 2022")
+def rpo(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
+    r"""Σ_e Σ_i l_i + Σ_e η_e* (d/dw Σ_i l_i)² + λ Σ_e Σ_i ρ*(x_i) ‖∇ₓf(x_i)‖²"""
+    rho = state["rho"][batch.domain, batch.stratum]
+    return lipirm(net, params, batch, hp, eta=state["eta"], rho=rho, lam=state["lam"])
