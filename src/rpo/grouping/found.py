@@ -1,0 +1,165 @@
+"""Strata found by search: the one or two features in which noise and density differ most, clustered."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rpo.exceptions import InputError
+from rpo.grouping.cells import codes
+from rpo.grouping.cluster import Clusters, balls, gmm, kmeans
+from rpo.grouping.score import Array, Codes, relative_noise, separation
+from rpo.grouping.strata import Strata, default_names, place
+
+FEWEST, MOST = 8, 12  # strata, when their number is left open
+ROWS_PER_STRATUM = 10  # on average at least, when their number is left open
+BEST_SINGLES = 20  # with more features than this, only the best single ones are tried together
+
+Clusterer = Callable[[Array, Array, int], Clusters]
+CLUSTERERS: dict[str, Clusterer] = {"kmeans": kmeans, "gmm": gmm}
+ROUGH: Clusterer = partial(kmeans, steps=10)  # enough to compare subspaces
+
+
+def find_strata(
+    X: ArrayLike,
+    residual: ArrayLike,
+    domain: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    n_strata: int | None = None,
+    max_features: int = 2,
+    cluster: Literal["kmeans", "gmm"] = "kmeans",
+    max_rows: int = 20_000,
+    random_state: int = 0,
+    feature_names: Sequence[str] | None = None,
+) -> Strata:
+    """argmax_A separation(cluster(X_A)) over the subspaces A of at most `max_features` features.
+
+    `residual` holds the squared residuals of the stage-1 model. Every subspace is clustered by k-means on
+    standardised features and scored by `separation`; the best is clustered again, by `cluster`, into the number
+    of strata from 8 to 12 that scores best (or into `n_strata`). Fewer come back where there are fewer distinct
+    points or rows. Weights count rows: weight two is the row twice, weight zero is no row (but it gets a label).
+    Above `max_rows` rows, a sample drawn with `random_state` stands for them, and the others go to the region
+    they fall in.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(0, 10, size=(600, 3))
+    >>> residual = rng.normal(size=600) ** 2 * np.where(X[:, 1] > 7, 9.0, 1.0)
+    >>> domain = np.arange(600) % 2
+    >>> strata = find_strata(X, residual, domain, n_strata=3, feature_names=["age", "price", "size"])
+    >>> strata.features
+    (1,)
+    >>> print(strata.describe())
+    0: price 0–3
+    1: price 4–6
+    2: price 7–9
+    """
+    x, squared, domain_code, weight = _checked(X, residual, domain, sample_weight)
+    if cluster not in CLUSTERERS:
+        raise InputError(f"cluster={cluster!r} is unknown; choose one of {', '.join(CLUSTERERS)}.")
+    for name, value in (("n_strata", n_strata), ("max_features", max_features), ("max_rows", max_rows)):
+        if value is not None and value < 1:
+            raise InputError(f"{name}={value} must be at least 1.")
+    names = default_names(x.shape[1], feature_names)
+
+    rows = counted = np.flatnonzero(weight > 0)
+    if len(rows) > max_rows:
+        rows = np.sort(np.random.default_rng(random_state).choice(rows, max_rows, replace=False))
+    sample = _Sample(x[rows], squared[rows], domain_code[rows], weight[rows])
+    most = max(1, int(sample.weight.sum() // ROWS_PER_STRATUM))
+    numbers = sorted({min(k, most) for k in range(FEWEST, MOST + 1)}) if n_strata is None else [n_strata]
+
+    features = sample.best_subspace(numbers[-1], max_features)
+    score, clusters = sample.best_clusters(features, numbers, CLUSTERERS[cluster])
+    chosen = list(features)
+    mean, scale = sample.mean[chosen], sample.scale[chosen]
+    labels = place(x, features, mean, scale, clusters)
+    inside, values = labels[counted], x[:, chosen][counted]
+    members = [values[inside == k] for k in range(len(clusters.centres))]
+    return Strata(
+        labels=labels,
+        features=features,
+        feature_names=tuple(names[j] for j in features),
+        mean=mean,
+        scale=scale,
+        clusters=clusters,
+        low=np.stack([member.min(axis=0) for member in members]),
+        high=np.stack([member.max(axis=0) for member in members]),
+        score=score,
+    )
+
+
+class _Sample:
+    """The rows the search looks at; points that coincide are merged, so order and repeats cannot matter."""
+
+    def __init__(self, x: Array, squared: Array, domain: Codes, weight: Array) -> None:
+        # Weights that sum to less than one a row are no counts: bring them to a mean of one.
+        self.weight = weight * max(1.0, len(weight) / weight.sum())
+        self.domain, _ = codes(domain)
+        self.noise = relative_noise(squared, self.domain, self.weight)
+        self.code, self.value, mean, scale = [], [], [], []
+        for column in x.T:
+            values, code = np.unique(column, return_inverse=True)
+            mass = np.bincount(code, self.weight) / self.weight.sum()
+            mean.append(mass @ values)
+            scale.append(np.sqrt(mass @ (values - mean[-1]) ** 2) if len(values) > 1 else 1.0)
+            self.code.append(code)
+            self.value.append((values - mean[-1]) / scale[-1])
+        self.mean, self.scale = np.array(mean), np.array(scale)
+
+    def clustered(self, features: Sequence[int], number: int, clusterer: Clusterer) -> tuple[float, Clusters]:
+        """One subspace clustered: its score, and the regions that hold a point, in the order of their centres."""
+        first = key = np.zeros(len(self.weight), dtype=np.intp)
+        for j in features:  # renumbered at every feature, so that the key cannot overflow
+            _, first, key = np.unique(key * len(self.value[j]) + self.code[j], return_index=True, return_inverse=True)
+        points = np.stack([self.value[j][self.code[j][first]] for j in features], axis=1)
+        mass = np.bincount(key, self.weight).astype(np.float64)
+        clusters = clusterer(points, mass, number)
+        clusters = clusters.take(np.lexsort(clusters.centres.T[::-1]))
+        held, label = np.unique(np.argmax(clusters.scores(points), axis=1), return_inverse=True)
+        # Rounded, and the first of equals wins: the last bits of a sum must not choose between two subspaces.
+        return round(separation(label[key], self.noise, self.domain, self.weight), 9), clusters.take(held)
+
+    def best_subspace(self, number: int, max_features: int) -> tuple[int, ...]:
+        """The subspace with the highest score; the empty one if every feature is constant."""
+        usable = [j for j, values in enumerate(self.value) if len(values) > 1]
+        score: dict[tuple[int, ...], float] = {(j,): self.clustered([j], number, ROUGH)[0] for j in usable}
+        kept = sorted(sorted(usable, key=lambda j: -score[(j,)])[:BEST_SINGLES])
+        for size in range(2, max_features + 1):
+            score |= {subset: self.clustered(subset, number, ROUGH)[0] for subset in combinations(kept, size)}
+        return max(score, key=lambda subset: score[subset], default=())
+
+    def best_clusters(
+        self, features: Sequence[int], numbers: Sequence[int], clusterer: Clusterer
+    ) -> tuple[float, Clusters]:
+        """The regions of one subspace, in the number that scores best."""
+        if not features:
+            return 0.0, balls(np.zeros((1, 0)))
+        return max((self.clustered(features, k, clusterer) for k in numbers), key=lambda result: result[0])
+
+
+def _checked(
+    X: ArrayLike, residual: ArrayLike, domain: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[Array, Array, Codes, Array]:
+    """The input as arrays of one length, or one line that says what is wrong with it."""
+    x = np.asarray(X, dtype=np.float64)
+    squared = np.asarray(residual, dtype=np.float64)
+    code, _ = codes(domain, "domains")
+    if x.ndim != 2 or len(x) == 0:
+        raise InputError(f"X must be a table with at least one row; got shape {x.shape}.")
+    weight = np.ones(len(x)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    for name, column in (("residual", squared), ("domain", code), ("sample_weight", weight)):
+        if column.shape != (len(x),):
+            raise InputError(f"{name} has shape {column.shape} for {len(x)} rows; give one value a row.")
+    for name, array in (("X", x), ("residual", squared), ("sample_weight", weight)):
+        if not np.isfinite(array).all():
+            raise InputError(f"{name} has missing or infinite values; fill or drop those rows.")
+    for name, column in (("residual", squared), ("sample_weight", weight)):
+        if (column < 0).any():
+            raise InputError(f"{name} has negative values; residuals are squared and weights count rows.")
+    if not (weight > 0).any():
+        raise InputError("every sample_weight is zero; at least one row must count.")
+    return x, squared, code, weight

@@ -1,0 +1,145 @@
+"""Strata: which rows belong together, and what each group is called."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rpo.exceptions import InputError
+from rpo.grouping.cluster import Array, Clusters
+
+CHUNK = 65_536
+
+
+@dataclass(frozen=True)
+class NamedStrata:
+    """A stratum for every row given (`labels`, from 0) and a name for every stratum (`names`)."""
+
+    labels: NDArray[np.intp]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Strata:
+    """Strata found by search: regions of the subspace of a few features.
+
+    `labels` are the strata of the rows the search was given; `assign` places any other row. `features` are the
+    columns of the subspace, `score` how well it separates noise and density: 0 for chance (`grouping.score`).
+    """
+
+    labels: NDArray[np.intp]
+    features: tuple[int, ...]
+    feature_names: tuple[str, ...]
+    mean: Array
+    scale: Array
+    clusters: Clusters
+    low: Array
+    high: Array
+    score: float
+
+    def __len__(self) -> int:
+        return len(self.clusters.centres)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Each stratum in plain terms: the range of every feature of the subspace over its rows."""
+        names = [
+            ", ".join(f"{name} {value_range(*ends)}" for name, *ends in zip(self.feature_names, low, high, strict=True))
+            or "all rows"
+            for low, high in zip(self.low.tolist(), self.high.tolist(), strict=True)
+        ]
+        seen = Counter[str]()
+        for k, name in enumerate(names):  # clusters of two features may share both ranges
+            seen[name] += 1
+            names[k] = name if seen[name] == 1 else f"{name} ({seen[name]})"
+        return tuple(names)
+
+    def describe(self) -> str:
+        """One line a stratum: its number and its name."""
+        return "\n".join(f"{k}: {name}" for k, name in enumerate(self.names))
+
+    def assign(self, X: ArrayLike) -> NDArray[np.intp]:
+        """The stratum of every row of X, chunk by chunk."""
+        array = np.asarray(X)
+        if array.ndim != 2 or array.shape[1] <= max(self.features, default=-1):
+            last = max(self.features, default=0)
+            raise InputError(f"the strata use feature {last} (from 0) of a table; got shape {array.shape}.")
+        return place(array, self.features, self.mean, self.scale, self.clusters)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything `assign` and `names` need, as plain lists for JSON; the rows' labels are left out."""
+        return {
+            "features": list(self.features),
+            "feature_names": list(self.feature_names),
+            "mean": self.mean.tolist(),
+            "scale": self.scale.tolist(),
+            "centres": self.clusters.centres.tolist(),
+            "precisions": self.clusters.precisions.tolist(),
+            "offsets": self.clusters.offsets.tolist(),
+            "low": self.low.tolist(),
+            "high": self.high.tolist(),
+            "score": self.score,
+        }
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> "Strata":
+        """The inverse of `to_dict`, with no labels."""
+        k, f = len(saved["offsets"]), len(saved["features"])
+        array = {
+            key: np.asarray(saved[key], dtype=np.float64)
+            for key in ("mean", "scale", "centres", "precisions", "offsets", "low", "high")
+        }
+        return cls(
+            labels=np.empty(0, dtype=np.intp),
+            features=tuple(saved["features"]),
+            feature_names=tuple(saved["feature_names"]),
+            mean=array["mean"],
+            scale=array["scale"],
+            clusters=Clusters(array["centres"].reshape(k, f), array["precisions"].reshape(k, f, f), array["offsets"]),
+            low=array["low"].reshape(k, f),
+            high=array["high"].reshape(k, f),
+            score=float(saved["score"]),
+        )
+
+
+def place(x: NDArray[Any], features: Sequence[int], mean: Array, scale: Array, clusters: Clusters) -> NDArray[np.intp]:
+    """The region of every row of x, from its standardised features, in chunks.
+
+    >>> from rpo.grouping.cluster import balls
+    >>> clusters = balls(np.array([[-1.0], [1.0]]))
+    >>> place(np.array([[9.0, 5.0], [9.0, 7.5]]), [1], np.array([6.0]), np.array([1.0]), clusters).tolist()
+    [0, 1]
+    """
+    labels = np.empty(len(x), dtype=np.intp)
+    for start in range(0, len(x), CHUNK):
+        rows = slice(start, start + CHUNK)
+        points = (x[rows, list(features)].astype(np.float64) - mean) / scale
+        labels[rows] = np.argmax(clusters.scores(points), axis=1)
+    return labels
+
+
+def default_names(n_features: int, feature_names: Sequence[str] | None) -> tuple[str, ...]:
+    """The names given, or x0, x1, ….
+
+    >>> default_names(2, None)
+    ('x0', 'x1')
+    """
+    names = tuple(f"x{j}" for j in range(n_features)) if feature_names is None else tuple(map(str, feature_names))
+    if len(names) != n_features:
+        raise InputError(f"{len(names)} feature names for {n_features} features; give one for each.")
+    return names
+
+
+def value_range(low: float, high: float) -> str:
+    """A range as a person writes it.
+
+    >>> value_range(61.0, 75.25), value_range(-1.0, 2.0), value_range(3.0, 3.0)
+    ('61–75.25', '-1 to 2', '3')
+    """
+    first, last = f"{low:.4g}", f"{high:.4g}"
+    if first == last:
+        return first
+    return f"{first}–{last}" if low >= 0 else f"{first} to {last}"
