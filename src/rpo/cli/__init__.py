@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from rpo.cli import data
+from rpo.cli import data, theory
 from rpo.exceptions import InputError, TrainingError
 
 app = typer.Typer(
@@ -16,6 +16,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 app.add_typer(data.app, name="data")
+app.command()(theory.theory)
 
 
 def main() -> None:

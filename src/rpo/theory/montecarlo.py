@@ -10,14 +10,17 @@ from rpo.theory import tridiagonal
 from rpo.theory.problem import Array, Problem
 from rpo.theory.solver import Functional, make_functional, solve_1d
 
-STACK = 50_000
+STACK = 30_000
 """Numbers in one stack (repetitions times nodes): enough to amortise the calls, few enough to stay in the cache."""
 
 SETTLED = 1e-9
-"""A change of f this small against the truth ends the iteration: far below the sampling error."""
+"""An error of f this small against the truth ends the iteration: far below the sampling error."""
 
-SWEEPS, HELD = 5, 3
+SWEEPS, HELD = 4, 5
 """Factorisations, and steps with each, before a repetition is solved on its own."""
+
+
+TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +33,7 @@ class Simulation:
         bias2, bias2_se: ∫ bias² less the part that is sampling error, and its standard error.
         var, var_se: ∫ variance and its standard error.
         risk, risk_se: R(f̂) and its standard error.
+        losses: ∫ (f̂ − f_*)² of each repetition, of shape (B,), for paired comparisons.
         repetitions: how many draws of the noise.
         failed: how many repetitions no solver could bring to convergence (they are left in the averages).
     """
@@ -42,6 +46,7 @@ class Simulation:
     var_se: float
     risk: float
     risk_se: float
+    losses: Array
     repetitions: int
     failed: int
 
@@ -94,9 +99,7 @@ def monte_carlo(
     rng = np.random.default_rng(seed)
     errors = np.empty((repetitions, len(problem.x)))
     failed = 0
-    stack = max(1, STACK // len(problem.x))
-    for first in range(0, repetitions, stack):
-        rows = errors[first : first + stack]
+    for rows in np.array_split(errors, -(-errors.size // STACK)):
         f, unsolved = solve_many(problem, eta, lam, rho, draw_labels(problem, len(rows), rng))
         failed += unsolved
         np.subtract(f, problem.truth, out=rows)
@@ -127,7 +130,7 @@ def solve_many(problem: Problem, eta: ArrayLike, lam: float, rho: ArrayLike, y: 
     labels = y * mass[:, None]
     limit = SETTLED * float(np.abs(problem.truth).max())
     f, pull = _first_guess(problem, functional, labels)
-    moved = np.full(len(f), np.inf)
+    left = np.full(len(f), np.inf)
     for _ in range(SWEEPS):
         # T is positive definite for pulls above −1/2; a repetition that wants to leave this range ends up unsettled.
         anchor = np.clip(pull, -0.4, 4.0)
@@ -136,20 +139,24 @@ def solve_many(problem: Problem, eta: ArrayLike, lam: float, rho: ArrayLike, y: 
         f = _block_solve(factor, _weighted(1 + anchor, labels))
         u = 2 * mass[:, None] * f - labels
         v = _block_solve(factor, u)
-        jacobian = np.eye(problem.domains) + 4 * eta_e[:, None] * np.einsum("ebn,kbn->bek", u, v)
-        newton = np.linalg.inv(jacobian)
+        newton = np.linalg.inv(np.eye(problem.domains) + 4 * eta_e[:, None] * np.einsum("ebn,kbn->bek", u, v))
+        moved = np.zeros(len(f))
         for _ in range(HELD):
             gap = 2 * eta_e * _dummy_gradients(mass, labels, f) - pull
-            pull += np.einsum("bek,bk->be", newton, gap)
+            change = np.einsum("bek,bk->be", newton, gap)
+            pull += change
+            # T(pull) f = T(anchor) f + 2 (pull − anchor) r f, and df/dpull = −v tells the last f beforehand.
             b = _weighted(1 + pull, labels)
-            b -= (2 * (pull - anchor)) @ mass * f
+            b -= (2 * (pull - anchor)) @ mass * (f - _weighted(change, v))
             b = _block_solve(factor, b)
-            moved = np.abs(b - f).max(1)
+            previous, moved = moved, np.abs(b - f).max(1)
             f = b
-            if (moved <= limit).all():
+            # Steps shrink by a constant factor, so the next one will be about moved²/previous.
+            left = moved**2 / (np.maximum(previous, moved) + TINY)
+            if (left <= limit).all():
                 return f, 0
     failed = 0
-    for row in np.flatnonzero(moved > limit):
+    for row in np.flatnonzero(left > limit):
         alone = solve_1d(problem, eta, lam, rho, y=y[:, row])
         f[row] = alone.f
         failed += not alone.converged
@@ -211,6 +218,7 @@ def _summarise(problem: Problem, errors: Array, failed: int) -> Simulation:
         var_se=_standard_error(spreads),
         risk=float(losses.mean()),
         risk_se=_standard_error(losses),
+        losses=losses,
         repetitions=repetitions,
         failed=failed,
     )

@@ -1,8 +1,7 @@
 """The best λ, ρ and η: as printed (Proposition 1), as derived from the corrected theorem, and found numerically."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +11,9 @@ from rpo.exceptions import InputError
 from rpo.theory.problem import Array, Problem, penalties
 from rpo.theory.risk import Risk, exact_risk, leading_order
 
+if TYPE_CHECKING:
+    from rpo.functional.penalties import Penalties
+
 Form = Literal["integral", "sample"]
 Lambda = Literal["paper", "derived", "numerical"]
 Rho = Literal["paper", "derived", "numerical"]
@@ -20,16 +22,7 @@ _SEARCH = (float(np.log(1e-8)), 0.0)
 """Where log λ is looked for."""
 
 
-@dataclass(frozen=True, eq=False)
-class Printed:
-    """Proposition 1: `eta` of shape (E,), `rho` of shape (K,), and λ."""
-
-    eta: Array
-    rho: Array
-    lam: float
-
-
-def proposition_1(problem: Problem) -> Printed:
+def proposition_1(problem: Problem) -> "Penalties":
     r"""ρ_k = 4^(−2/5) Σ_e (σ_ek/r̂_ek)^(4/5),  η_e = N_e 4^(−7/5) / Σ_k (σ_ek/r̂_ek)^(4/5),  λ = (Σ_e 1/N_e)^(2/5).
 
     σ_ek² is the mean noise variance of domain e in group k, r̂_ek its share of the domain's samples (Proposition 1).
@@ -40,15 +33,18 @@ def proposition_1(problem: Problem) -> Printed:
         >>> round(float(printed.rho[2] / printed.rho[0]), 2), round(6**0.8, 2)
         (4.19, 4.19)
     """
-    member = np.eye(problem.groups)[problem.group]
+    # Here and not above: the package of the formula imports torch, which nothing else of the theory needs.
+    from rpo.functional.penalties import optimal_penalties
+
+    member = _membership(problem)
     r_hat = problem.mass @ member
     sigma = np.sqrt((problem.mass * problem.noise**2) @ member / r_hat)
-    ratio = (sigma / r_hat) ** 0.8
-    return Printed(
-        eta=problem.samples * 4**-1.4 / ratio.sum(1),
-        rho=4**-0.4 * ratio.sum(0),
-        lam=float((1 / problem.samples).sum() ** 0.4),
-    )
+    return optimal_penalties(sigma, r_hat, problem.samples)
+
+
+def _membership(problem: Problem) -> Array:
+    """One where node i lies in group k, of shape (n, K)."""
+    return np.eye(problem.groups)[problem.group]
 
 
 def optimal_lambda(
@@ -71,7 +67,7 @@ def optimal_lambda(
     """
     eta_e, rho_x = penalties(problem, eta, 1.0, rho)
     if method == "paper":
-        return float((1 / problem.samples).sum() ** 0.4)
+        return proposition_1(problem).lam
     if method == "derived":
         interior, ends, spread = leading_order(problem, eta_e, rho_x)
         if interior + ends == 0 or spread == 0:
@@ -127,7 +123,7 @@ def optimal_rho(
         >>> round(float(np.log(sample[1] / sample[0]) / np.log(5)), 2)
         -0.4
     """
-    member = np.eye(problem.groups)[problem.group]
+    member = _membership(problem)
     width = problem.weights @ member
     density = (problem.weights * problem.total_density) @ member / width
     if method == "paper":

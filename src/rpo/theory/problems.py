@@ -37,6 +37,17 @@ def get(name: str, nodes: int = 2001) -> Problem:
     return _CATALOGUE[name](nodes)
 
 
+def describe(name: str) -> str:
+    """What the named problem is for, in one line.
+
+    Example:
+        >>> describe("noise-only")
+        'Uniform density; one of four groups is six times noisier than the others.'
+    """
+    get(name, nodes=51)
+    return " ".join((_CATALOGUE[name].__doc__ or "").split())
+
+
 def _cosine_truth(x: Array) -> Array:
     """Its slope vanishes at both ends, so there is no boundary layer."""
     return 2 + np.cos(np.pi * x)
