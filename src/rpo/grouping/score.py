@@ -65,7 +65,7 @@ def noise_share(stratum: Codes, noise: Array, domain: Codes, weight: Array) -> f
     cost = float(filled.sum() - fixed.sum())
     if square <= ROUNDING * free or free <= cost:
         return 0.0
-    return 1.0 - (within / (free - cost)) / (square / free)
+    return float(1.0 - (within / (free - cost)) / (square / free))
 
 
 def density_share(stratum: Codes, domain: Codes, weight: Array) -> float:
@@ -85,7 +85,7 @@ def density_share(stratum: Codes, domain: Codes, weight: Array) -> float:
         return 0.0
     information = entropy + _entropy(of_stratum) - _entropy(both)
     chance = (mass.shape[0] - 1) * (mass.shape[1] - 1) / (2 * total)
-    return max(0.0, (information - chance) / entropy)
+    return float(max(0.0, (information - chance) / entropy))
 
 
 def _masses(stratum: Codes, domain: Codes, weight: Array) -> Array:

@@ -1,0 +1,95 @@
+"""Which data sets there are, where they come from, and whether their files are whole. Standard library only."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from rpo.exceptions import InputError
+
+FOLDER = Path(__file__).parent / "files"
+PROVENANCE = "PROVENANCE.json"
+Status = Literal["whole", "missing", "altered"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One data set: its file, the checksum it must have, and where it comes from (see files/PROVENANCE.json)."""
+
+    name: str
+    title: str
+    file: str
+    sha256: str
+    content_sha256: str
+    rows: int
+    columns: tuple[str, ...]
+    package: str
+    version: str
+    member: str
+    original_sha256: str
+    changes: str
+    licence: str
+    reference: str
+
+    @property
+    def path(self) -> Path:
+        """Where the file is, or should be."""
+        return FOLDER / self.file
+
+    @property
+    def source(self) -> str:
+        """The package the file was taken from, and its version."""
+        return f"{self.package} {self.version}"
+
+
+@cache
+def _provenance() -> dict[str, dict[str, Any]]:
+    saved: dict[str, dict[str, Any]] = json.loads((FOLDER / PROVENANCE).read_text(encoding="utf-8"))
+    return saved
+
+
+def entries(names: Sequence[str] = ()) -> list[Entry]:
+    """The data sets of these names, or all of them.
+
+    >>> [entry.name for entry in entries()]
+    ['cigar', 'wage', 'radon']
+    >>> entries(["radon"])[0].rows
+    919
+    """
+    known = _provenance()
+    for name in names:
+        if name not in known:
+            raise InputError(f"there is no data set {name!r}; choose from {', '.join(known)}.")
+    return [Entry(**{"name": name, **known[name], "columns": tuple(known[name]["columns"])}) for name in names or known]
+
+
+def read(entry: Entry) -> bytes:
+    """The file's bytes, once their SHA-256 is what it must be.
+
+    >>> len(read(entries(["radon"])[0])) > 1000
+    True
+    """
+    try:
+        data = entry.path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"{entry.path} is missing; reinstall rpo.") from None
+    found = hashlib.sha256(data).hexdigest()
+    if found != entry.sha256:
+        raise InputError(f"{entry.path} was altered: SHA-256 {found}, expected {entry.sha256}; reinstall rpo.")
+    return data
+
+
+def check(entry: Entry) -> tuple[Status, str]:
+    """Whether the file is whole, missing or altered, and the line that says so (empty when whole).
+
+    >>> check(entries(["cigar"])[0])
+    ('whole', '')
+    """
+    try:
+        read(entry)
+    except InputError as error:
+        return ("altered" if entry.path.exists() else "missing"), str(error)
+    return "whole", ""
