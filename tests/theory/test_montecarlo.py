@@ -18,8 +18,9 @@ def test_the_stacked_solver_is_the_solver(name: str, eta: float) -> None:
         np.testing.assert_allclose(f[row], alone.f, rtol=0, atol=3e-8)
 
 
-def test_stacking_does_not_change_the_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = problems.get("cosine", nodes=101)
+@pytest.mark.parametrize("name", ["cosine", "cosine-two-domains"])
+def test_stacking_does_not_change_the_draws(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = problems.get(name, nodes=101)
     whole = monte_carlo(problem, 1.0, 1e-3, 1.0, repetitions=7, seed=5)
     again = monte_carlo(problem, 1.0, 1e-3, 1.0, repetitions=7, seed=5)
     np.testing.assert_array_equal(whole.bias, again.bias)

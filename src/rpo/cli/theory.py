@@ -1,5 +1,7 @@
 """`rpo theory`: Theorem 1 as printed and as corrected, against the exact solver and Monte-Carlo."""
 
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated
 
@@ -105,7 +107,7 @@ COLUMNS: dict[str, list[tuple[str, str, str]]] = {
         ("printed", "printed", ".2e"),
         ("derived", "derived", ".2e"),
         ("best", "best", ".2e"),
-        ("printed_excess", "printed excess", "+.1%"),
+        ("printed_excess", "printed excess", "+.0%"),
         ("derived_excess", "derived excess", "+.1%"),
         ("slope", "slope in N", ".3f"),
     ],
@@ -135,10 +137,9 @@ def _print(tables: dict[str, list[dict[str, object]]]) -> None:
         table = Table(title=TITLES[name], title_justify="left")
         for _, heading, form in COLUMNS[name]:
             table.add_column(heading, justify="left" if form == "s" else "right", no_wrap=True)
-        previous = None
-        for row in rows:
-            if row["problem"] != previous and previous is not None:
+        for _, group in groupby(rows, key=itemgetter("problem")):
+            for row in group:
+                table.add_row(*("–" if row[key] is None else format(row[key], form) for key, _, form in COLUMNS[name]))
+            if name != "lambda":  # there each problem has one row
                 table.add_section()
-            previous = row["problem"]
-            table.add_row(*("–" if row[key] is None else format(row[key], form) for key, _, form in COLUMNS[name]))
         console.print(table)

@@ -59,8 +59,9 @@ def draw_labels(problem: Problem, repetitions: int, rng: np.random.Generator) ->
         >>> draw_labels(problems.get("cosine", nodes=11), 3, np.random.default_rng(0)).shape
         (1, 3, 11)
     """
-    y = rng.standard_normal((problem.domains, repetitions, len(problem.x)))
-    y *= np.sqrt(problem.label_variance)[:, None]
+    # Repetition by repetition, so that the draws do not depend on how many are stacked.
+    normal = rng.standard_normal((repetitions, problem.domains, len(problem.x))).swapaxes(0, 1)
+    y: Array = np.multiply(normal, np.sqrt(problem.label_variance)[:, None], order="C")
     y += problem.truth
     return y
 
