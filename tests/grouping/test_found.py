@@ -130,6 +130,7 @@ def test_weights_that_are_no_counts_find_the_same() -> None:
     [
         ({"X": np.zeros(4)}, "table"),
         ({"X": np.full((4, 1), np.nan)}, "X has missing"),
+        ({"X": np.full((4, 1), "red")}, "encode categories"),
         ({"residual": np.zeros(3)}, "residual has shape"),
         ({"residual": -np.ones(4)}, "residual has negative"),
         ({"domain": np.zeros(5)}, "domain has shape"),

@@ -145,8 +145,10 @@ def _checked(
     X: ArrayLike, residual: ArrayLike, domain: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[Array, Array, Codes, Array]:
     """The input as arrays of one length, or one line that says what is wrong with it."""
-    x = np.asarray(X, dtype=np.float64)
-    squared = np.asarray(residual, dtype=np.float64)
+    try:
+        x, squared = np.asarray(X, dtype=np.float64), np.asarray(residual, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"X and residual must be numbers ({error}); encode categories first.") from error
     code, _ = codes(domain, "domains")
     if x.ndim != 2 or len(x) == 0:
         raise InputError(f"X must be a table with at least one row; got shape {x.shape}.")
