@@ -3,8 +3,8 @@
 from rpo.engine.config import Config
 from rpo.engine.data import Batch, Data, make_data, stack_data
 from rpo.engine.nets import Net, factory, mlp
-from rpo.engine.train import Preparation, train
 from rpo.engine.trained import Snapshot, Trained, predict
+from rpo.engine.training import Preparation, train
 
 __all__ = [
     "Batch",

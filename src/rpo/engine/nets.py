@@ -106,7 +106,8 @@ class Net:
 
     def flatten(self, params: Mapping[str, Tensor]) -> Tensor:
         """All parameters as one vector (leading axes kept)."""
-        lead = len(next(iter(params.values())).shape) - len(next(iter(self.shapes.values())))
+        name, shape = next(iter(self.shapes.items()))
+        lead = params[name].dim() - len(shape)
         return torch.cat([params[name].flatten(lead) for name in self.shapes], lead)
 
     def unflatten(self, flat: Tensor) -> Params:

@@ -35,7 +35,9 @@ class Bar:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        console = Console(stderr=True)
+        # A terminal is left clean; a log keeps the last state.
+        bar = Progress(*columns, console=console, transient=console.is_terminal)
         self.task = bar.add_task(self.label, total=self.total, completed=self.done)
         bar.start()
         self.bar = bar

@@ -1,6 +1,6 @@
 """One stack of models in training: batches, gradients by `vmap`, Adam."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,12 +27,12 @@ class Stack:
         net: Net,
         data: Data,
         seeds: Sequence[int],
-        numbers: dict[str, Tensor],
-        options: dict[str, Any],
+        numbers: Mapping[str, Tensor],
+        options: Mapping[str, Any],
         config: Config,
     ) -> None:
         self.method, self.net, self.data, self.seeds = method, net, data, seeds
-        self.numbers, self.options, self.config = numbers, options, config
+        self.numbers, self.options, self.config = dict(numbers), dict(options), config
         self.steps = torch.tensor(float(config.steps), dtype=config.dtype, device=data.x.device)
         self.size = data.size(len(seeds))
         self.step = torch.compile(self._step) if config.compile else self._step

@@ -65,7 +65,7 @@ def optimal_penalties(
     cell = 4**-0.4 * s**0.8 * r**exponent
     rho = cell if split else np.nansum(cell, axis=0)
     difficulty = np.nansum((s / r) ** 0.8, axis=1)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         eta = size * 4**-1.4 / difficulty
     eta[size == 0] = 0.0
     finite = np.isfinite(eta)

@@ -18,9 +18,9 @@ from rpo.exceptions import InputError
 from rpo.functional.losses import Task
 
 if TYPE_CHECKING:
-    from rpo.engine.data import Batch, Data
+    from rpo.engine.data import Batch
     from rpo.engine.nets import Net, Params
-    from rpo.engine.train import Preparation
+    from rpo.engine.training import Preparation
 
 State = dict[str, Tensor]
 Terms = dict[str, Tensor]
@@ -118,7 +118,13 @@ Objective = Callable[["Net", "Params", State, "Batch", Values], Any]
 
 @dataclass(frozen=True)
 class Method:
-    """A method with everything the engine and the user need to know about it."""
+    """A method with everything the engine and the user need to know about it.
+
+    `prepare(run)` gives the state to start from; `first_stage(run)` what methods in two stages need before there are
+    strata (`residual`, the squared residuals, among it); `parts(net, n_domains, n_classes)` further modules;
+    `draw(generator, rows, n_domains, numbers)` the random numbers of one step; `predict(net, params, state, x)` the
+    output where it is not simply the network's. With `own_gradient` the objective returns a `Gradient`, not terms.
+    """
 
     name: str
     objective: Objective
@@ -129,7 +135,8 @@ class Method:
     space: Mapping[str, Hyper]
     options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     prepare: "Callable[[Preparation], State] | None" = None
-    parts: "Callable[[Net, Data], Mapping[str, nn.Module]] | None" = None
+    first_stage: "Callable[[Preparation], State] | None" = None
+    parts: "Callable[..., Mapping[str, nn.Module]] | None" = None
     draw: "Callable[[np.random.Generator, int, int, Mapping[str, float]], dict[str, NDArray[Any]]] | None" = None
     predict: "Callable[[Net, Params, State, Tensor], Tensor] | None" = None
     own_gradient: bool = False

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from rpo.engine.data import Batch
@@ -13,7 +14,10 @@ from rpo.methods.registry import BOTH, State, Terms, Values, log_uniform, method
 from rpo.methods.terms import ANNEAL, LIPIRM_OPTIONS, lipirm
 
 if TYPE_CHECKING:
-    from rpo.engine.train import Preparation
+    from rpo.engine.training import Preparation
+
+# What the calibrated scheme tries of λ by formula, which is far too large for smooth truths (docs/theory.md).
+LAM_FRACTIONS = (1.0, 0.1, 0.01)
 
 SPACE = {
     "strength": log_uniform(1.0, 0.1, 100.0),
@@ -33,22 +37,36 @@ def algorithm_1(run: "Preparation") -> State:
     """Algorithm 1: two trainings with the LipIRM loss, the penalties of the second computed from the first."""
     # 1. Randomly initialise the parameters.  2. For all e and k, ρ_k ← 1, η_e ← 1.
     # 3. Train with the LipIRM loss.
-    lam = run.number("lam").isnan().where(lambda_by_formula(run), run.number("lam"))
-    residual = run.squared_residuals("irm-lip", folds=run.option("folds"), eta=1.0, anneal=0.0, lam=lam)
-    # 4. For all e and k, estimate r̂_ek and σ²_ek.  5. Compute ρ* and η* using Proposition 1.
-    penalties = [penalties_of(run, model, residual[model]) for model in range(run.models)]
+    first = first_stage(run) if run.first is None else run.first
+    # 4. For all e and k, estimate r̂_ek and σ²_ek.
+    noise = [noise_of(run, model, first["residual"][model]) for model in range(run.models)]
+    # 5. For all e and k, compute ρ_k* and η_e* using Proposition 1.
+    penalties = [penalties_of(run, model, noise[model]) for model in range(run.models)]
     # 6. Randomly reinitialise the parameters.  7. Train with the LipIRM loss: the engine does, with this state.
     return {
         "eta": run.tensor([p.eta for p in penalties]) * run.number("strength")[:, None],
         "rho": run.tensor([np.nan_to_num(p.rho) for p in penalties]),
-        "lam": lam,
-        "sigma": run.tensor([noise_of(run, model, residual[model]) for model in range(run.models)]),
+        "lam": first["lam"],
+        "sigma": run.tensor([np.nan_to_num(s) for s in noise]),
     }
 
 
-def lambda_by_formula(run: "Preparation") -> Tensor:
-    r"""λ = (Σ_e 1/N_e)^(2/5) for each model."""
-    return run.tensor([optimal_lambda(size) for size in run.data.size(run.models).cpu().numpy()])
+def first_stage(run: "Preparation") -> State:
+    r"""Squared residuals of LipIRM models with η = ρ = 1, and λ: as given, else (Σ_e 1/N_e)^(2/5).
+
+    With folds, residuals are of models that did not see the row, and the calibrated scheme takes of λ and its
+    fractions the one with the smallest.
+    """
+    formula = run.tensor([optimal_lambda(size) for size in run.data.size(run.models).cpu().numpy()])
+    lam = torch.where(run.number("lam").isnan(), formula, run.number("lam"))[:, None]
+    if run.option("scheme") == "calibrated" and run.option("folds") >= 2:
+        tried = torch.where(run.number("lam").isnan()[:, None], run.tensor([LAM_FRACTIONS]), 1)
+        lam = lam * tried
+    residual = run.squared_residuals("irm-lip", folds=run.option("folds"), eta=1.0, anneal=0.0, lam=lam)
+    weight = run.data.weight.expand(run.models, -1)[:, None]
+    best = (weight * residual).sum(2).argmin(1)
+    model = torch.arange(run.models, device=best.device)
+    return {"residual": residual[model, best], "lam": lam[model, best]}
 
 
 def noise_of(run: "Preparation", model: int, residual: Tensor) -> Array:
@@ -60,12 +78,12 @@ def noise_of(run: "Preparation", model: int, residual: Tensor) -> Array:
     return shrink(noise, count) if run.option("scheme") == "calibrated" else noise
 
 
-def penalties_of(run: "Preparation", model: int, residual: Tensor) -> Penalties:
+def penalties_of(run: "Preparation", model: int, noise: Array) -> Penalties:
     r"""Proposition 1 for one model, every stratum split by domain as the paper constrains."""
     domain, stratum, weight = run.rows(model)
     density = r_hat(domain, stratum, weight=weight, n_domains=run.data.n_domains, n_strata=run.data.n_strata)
     return optimal_penalties(
-        noise_of(run, model, residual),
+        noise,
         density,
         run.data.size(run.models)[model].cpu().numpy(),
         scheme=run.option("scheme"),
@@ -74,7 +92,9 @@ def penalties_of(run: "Preparation", model: int, residual: Tensor) -> Penalties:
     )
 
 
-@method("rpo", tasks=BOTH, space=SPACE, options=OPTIONS, prepare=algorithm_1, cite="Yu et al. 2022")
+@method(
+    "rpo", tasks=BOTH, space=SPACE, options=OPTIONS, prepare=algorithm_1, first_stage=first_stage, cite="Yu et al. 2022"
+)
 def rpo(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""Σ_e Σ_i l_i + Σ_e η_e* (d/dw Σ_i l_i)² + λ Σ_e Σ_i ρ*(x_i) ‖∇ₓf(x_i)‖²"""
     rho = state["rho"][batch.domain, batch.stratum]

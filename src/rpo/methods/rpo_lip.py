@@ -3,11 +3,19 @@
 from rpo.engine.data import Batch
 from rpo.engine.nets import Net, Params
 from rpo.methods.registry import BOTH, State, Terms, Values, method
-from rpo.methods.rpo import OPTIONS, SPACE, algorithm_1
+from rpo.methods.rpo import OPTIONS, SPACE, algorithm_1, first_stage
 from rpo.methods.terms import lipirm
 
 
-@method("rpo-lip", tasks=BOTH, space=SPACE, options=OPTIONS, prepare=algorithm_1, cite="Yu et al. 2022")
+@method(
+    "rpo-lip",
+    tasks=BOTH,
+    space=SPACE,
+    options=OPTIONS,
+    prepare=algorithm_1,
+    first_stage=first_stage,
+    cite="Yu et al. 2022",
+)
 def rpo_lip(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""Σ_e Σ_i l_i + Σ_e (d/dw Σ_i l_i)² + λ Σ_e Σ_i ρ*(x_i) ‖∇ₓf(x_i)‖²"""
     rho = state["rho"][batch.domain, batch.stratum]

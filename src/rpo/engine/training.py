@@ -1,7 +1,8 @@
 """One stacked, functional trainer for every method: K models at once, K = 1 being the ordinary case."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,9 @@ from rpo.engine.nets import Net
 from rpo.engine.progress import Bar
 from rpo.engine.stack import Stack
 from rpo.engine.trained import Snapshot, Trained, cut, join
-from rpo.exceptions import InputError
+from rpo.exceptions import InputError, TrainingError
 from rpo.functional.losses import squared_residual
-from rpo.methods.registry import Method, get_method
+from rpo.methods.registry import Method, State, get_method
 
 # Above this, eager tensors of a stack leave the allocator's cache and every step pays for fresh pages.
 STACK_BYTES = 32 * 2**20
@@ -35,6 +36,8 @@ class Preparation:
     options: Mapping[str, Any]
     build: Callable[[], nn.Module]
     config: Config
+    first: State | None = None
+    """What a first stage that was trained before gave."""
     failures: list[str | None] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -44,6 +47,16 @@ class Preparation:
     def models(self) -> int:
         """K, the number of models in the stack."""
         return len(self.seeds)
+
+    def part(self, chosen: slice) -> "Preparation":
+        """Some models of the stack."""
+        return replace(
+            self,
+            data=self.data.models(chosen),
+            seeds=self.seeds[chosen],
+            numbers={name: value[chosen] for name, value in self.numbers.items()},
+            first=None if self.first is None else {name: value[chosen] for name, value in self.first.items()},
+        )
 
     def number(self, name: str) -> Tensor:
         """A hyper-parameter of every model, `(K,)`."""
@@ -68,42 +81,52 @@ class Preparation:
         return tuple(column.cpu().numpy() for column in columns)  # type: ignore[return-value]
 
     def squared_residuals(self, method: str, *, folds: int = 0, **numbers: Tensor | float) -> Tensor:
-        """(y − f(x))² of each row under a first training, `(K, n)`; with `folds` ≥ 2, f never saw the row.
+        """(y − f(x))² of each row under a first training, `(K, G, n)`; with `folds` ≥ 2, f never saw the row.
 
-        The folds of all models are one stack. Numbers and options not given are this method's own where the other
-        method has them too.
+        A number given as `(K, G)` is tried at G values (else G is one). All values and folds of all models are one
+        stack. Numbers and options not given are this method's own where the other method has them too.
         """
         stage = get_method(method)
-        fold = None if folds < 2 else self._folds(folds)
-        copies = 1 if fold is None else folds
         shared = {name: value for name, value in self.numbers.items() if name in stage.space}
-        own = {
-            name: torch.as_tensor(value, dtype=self.config.dtype).expand(self.models) for name, value in numbers.items()
-        }
+        own = {name: torch.as_tensor(value, dtype=self.config.dtype) for name, value in numbers.items()}
+        tried = max((value.shape[1] for value in own.values() if value.dim() == 2), default=1)
+        copies, fold = max(folds, 1), self._folds(folds)
+        every = {name: _spread(value, self.models, tried) for name, value in (shared | own).items()}
         data = self.data
-        if fold is not None:
+        if folds >= 2:
             weight = data.weight.expand(self.models, -1)
-            kept = torch.stack([weight * (fold != f) for f in range(folds)], 1).flatten(0, 1)
-            data = data.repeat(folds).with_weight(kept)
+            kept = torch.stack([weight * (fold != f) for f in range(folds)] * tried, 1).flatten(0, 1)
+            data = data.repeat(tried * copies).with_weight(kept)
+        else:
+            data = data.repeat(tried)
         first = train(
             stage,
             self.build,
             data,
-            seeds=[_stage_seed(seed, 1 + copy) for seed in self.seeds for copy in range(copies)],
-            numbers={n: v.repeat_interleave(copies) for n, v in (_defaults(stage, self.models) | shared | own).items()},
+            seeds=[_stage_seed(seed, 1 + copy) for seed in self.seeds for _ in range(tried) for copy in range(copies)],
+            numbers={name: value.repeat_interleave(copies) for name, value in every.items()},
             options={name: self.options.get(name, values[0]) for name, values in stage.options.items()},
             config=self.config,
             label="stage 1",
         )
         output = first.output(data.x, stacked=data.stacked)
-        output = output.reshape(self.models, copies, *output.shape[1:])
-        chosen = output[:, 0] if fold is None else _take_fold(output, fold)
-        self._note(first.failures, copies)
-        y = self.data.y if self.data.stacked else self.data.y.expand(self.models, -1)
-        return torch.stack([squared_residual(chosen[m], y[m], self.data.task) for m in range(self.models)])
+        output = output.reshape(self.models, tried, copies, *output.shape[1:])
+        # Each row's output from the model that did not see it.
+        place = fold[:, None, None, :, None].expand(-1, tried, 1, -1, output.shape[-1])
+        chosen = output.gather(2, place)[:, :, 0]
+        self._note(first.failures, tried * copies)
+        # A model that failed is noted and goes no further; ones keep what is computed from it finite.
+        failed = torch.tensor([failure is not None for failure in self.failures], device=chosen.device)
+        chosen = torch.where(failed[:, None, None, None], 1, chosen)
+        y = self.data.y.expand(self.models, -1)
+        residuals = [[squared_residual(c, y[m], self.data.task) for c in chosen[m]] for m in range(self.models)]
+        return torch.stack([torch.stack(some) for some in residuals])
 
     def _folds(self, folds: int) -> Tensor:
+        """The fold of each row, `(K, n)`; zero for all if there are none."""
         x, weight = self.data.x, self.data.weight
+        if folds < 2:
+            return torch.zeros(self.models, self.data.n_rows, dtype=torch.long, device=x.device)
         fold = [
             fold_of_rows(x[m] if self.data.stacked else x, weight[m] if weight.dim() == 2 else weight, folds)
             for m in range(self.models if self.data.stacked or weight.dim() == 2 else 1)
@@ -117,14 +140,11 @@ class Preparation:
                 self.failures[model] = f"stage 1: {found[0]}"
 
 
-def _take_fold(output: Tensor, fold: Tensor) -> Tensor:
-    """Each row's output from the model that did not see it: `(K, F, n, c)` and `(K, n)` to `(K, n, c)`."""
-    place = fold[:, None, :, None].expand(-1, 1, -1, output.shape[-1])
-    return output.gather(1, place)[:, 0]
-
-
-def _defaults(method: Method, models: int) -> dict[str, Tensor]:
-    return {name: torch.full((models,), value) for name, value in method.fill({})[0].items()}
+def _spread(value: Tensor, models: int, tried: int) -> Tensor:
+    """A number, one a model or several a model, as one for each of models times tried values."""
+    while value.dim() < 2:
+        value = value[..., None]
+    return value.expand(models, tried).reshape(-1)
 
 
 def _stage_seed(seed: int, stage: int) -> int:
@@ -142,12 +162,14 @@ def train(
     config: Config | None = None,
     start: Snapshot | None = None,
     until: int | None = None,
+    first: State | None = None,
     label: str = "training",
 ) -> Trained:
     """Train one model a seed, all at once; `numbers` are hyper-parameters, one value or one a model.
 
-    Seed, data and hyper-parameters decide a model, not the stack it is in. `start` goes on from a snapshot, `until`
-    stops before the last step. A model whose loss is not finite is left alone and its reason kept; the others go on.
+    Seed, data and hyper-parameters decide a model, not the stack it is in. A model whose loss is not finite is left
+    alone and its reason kept; the others go on. `start` goes on from a snapshot, `until` stops before the last step;
+    `first` is what a first stage that was trained before gave.
 
     >>> from rpo.engine import make_data, mlp
     >>> x = torch.randn(60, 2, generator=torch.Generator().manual_seed(0))
@@ -158,29 +180,64 @@ def train(
     """
     method = get_method(method) if isinstance(method, str) else method
     config = config or Config()
+    run = _whole_run(method, build, data, seeds, numbers or {}, options or {}, config, first)
+    parts = method.parts and partial(method.parts, n_domains=data.n_domains, n_classes=data.n_classes)
+    net = Net(build, parts)
+    width = stack_width(net, run.data, config)
+    trained = []
+    with Bar(config.steps * len(range(0, len(seeds), width)), f"{method.name}: {label}", config.progress) as bar:
+        for begin in range(0, len(seeds), width):
+            chosen = slice(begin, begin + width)
+            part = run.part(chosen)
+            stack = Stack(method, net, part.data, part.seeds, part.numbers, part.options, config)
+            now = _begin(method, net, part) if start is None else cut(start, chosen)
+            trained.append(stack.run(now, config.steps if until is None else until, part.failures, bar))
+    return join(trained)
+
+
+def first_stage(
+    method: Method,
+    build: Callable[[], nn.Module],
+    data: Data,
+    *,
+    seeds: Sequence[int],
+    numbers: Mapping[str, Any],
+    options: Mapping[str, Any],
+    config: Config,
+) -> State:
+    """What the first stage of a method in two gives, before there are strata: squared `residual` `(K, n)`, and more."""
+    if method.first_stage is None:
+        raise InputError(f"method {method.name!r} has one stage only: it needs no strata")
+    run = _whole_run(method, build, data, seeds, numbers, options, config, None)
+    first = method.first_stage(run)
+    for failure in run.failures:
+        if failure is not None:
+            raise TrainingError(failure)
+    return first
+
+
+def _whole_run(
+    method: Method,
+    build: Callable[[], nn.Module],
+    data: Data,
+    seeds: Sequence[int],
+    numbers: Mapping[str, Any],
+    options: Mapping[str, Any],
+    config: Config,
+    first: State | None,
+) -> Preparation:
+    """Everything checked, completed by defaults, and on the device."""
     method.check_task(data.task)
     data = data.to(pick_device(config.device), config.dtype)
-    filled_numbers, filled_options = method.fill(options or {})
-    given = {name: (numbers or {}).get(name, value) for name, value in filled_numbers.items()}
-    unknown = set(numbers or {}) - set(given)
-    if unknown:
-        raise InputError(f"method {method.name!r} has no hyper-parameter {unknown.pop()!r}: it has {', '.join(given)}")
+    known, all_options = method.fill(options)
+    for name in numbers:
+        if name not in known:
+            raise InputError(f"method {method.name!r} has no hyper-parameter {name!r}: it has {', '.join(known)}")
     hp = {
         name: torch.as_tensor(value, dtype=config.dtype, device=data.x.device).expand(len(seeds)).contiguous()
-        for name, value in given.items()
+        for name, value in (known | dict(numbers)).items()
     }
-    net = Net(build, None if method.parts is None else lambda net: method.parts(net, data))  # type: ignore[misc]
-    width = stack_width(net, data, config)
-    parts = []
-    with Bar(config.steps * len(range(0, len(seeds), width)), f"{method.name}: {label}", config.progress) as bar:
-        for first in range(0, len(seeds), width):
-            chosen = slice(first, first + width)
-            some = {name: value[chosen] for name, value in hp.items()}
-            run = Preparation(data.models(chosen), seeds[chosen], some, filled_options, build, config)
-            stack = Stack(method, net, run.data, run.seeds, some, filled_options, config)
-            now = _begin(method, net, run) if start is None else cut(start, chosen)
-            parts.append(stack.run(now, config.steps if until is None else until, run.failures, bar))
-    return join(parts)
+    return Preparation(data, seeds, hp, all_options, build, config, first)
 
 
 def _begin(method: Method, net: Net, run: Preparation) -> Snapshot:

@@ -1,0 +1,388 @@
+"""What all estimators share: checking, standardising, training on the engine, predicting."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from torch import nn
+
+from rpo.engine import Config, Data, Net, factory, make_data, mlp, predict, train
+from rpo.engine.training import first_stage
+from rpo.estimators.inputs import Array, check_finite, check_target, codes, weighted_moments
+from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning
+from rpo.functional.losses import Task, probability
+from rpo.functional.statistics import MIN_ROWS, cell_weight
+from rpo.grouping import find_strata
+from rpo.methods import Method
+
+# Up to this many rows a step sees them all; beyond, a step draws about half as many, the same from each domain.
+FULL_BATCH_ROWS = 4096
+# Up to this many rows double precision costs little, and results agree to the last digits shown.
+DOUBLE_ROWS = 20_000
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+@dataclass(frozen=True)
+class FittedPenalties:
+    """The penalties a model was trained with: `eta` by domain, `rho` by (domain, stratum), and `lam`."""
+
+    eta: "pd.Series[float]"
+    rho: "pd.Series[float]"
+    lam: float
+    scheme: str
+
+
+class DomainEstimator(BaseEstimator):  # type: ignore[misc]
+    """Base of the four estimators; a subclass says which method with which values, and what the target is."""
+
+    # `domains` and `strata` travel through Pipeline, GridSearchCV and the like as they are.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"domains": True, "strata": True}
+
+    # Set by the subclasses' constructors.
+    hidden: Sequence[int]
+    module: nn.Module | Callable[..., nn.Module] | None
+    steps: int
+    batch_size: int | Literal["auto"] | None
+    learning_rate: float | None
+    schedule: Literal["cosine", "constant"]
+    standardize: bool
+    grouping: str
+    n_strata: int | None
+    random_state: int | None
+    dtype: str
+    device: str
+    compile: bool
+    verbose: bool | Literal["auto"]
+
+    def _method(self) -> tuple[Method, dict[str, Any]]:
+        """The method and the values given for its hyper-parameters."""
+        raise NotImplementedError
+
+    def _encode(self, y: NDArray[Any], weight: Array) -> tuple[Array, Task]:
+        """The target as the engine wants it, and the task."""
+        raise NotImplementedError
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        domains: ArrayLike | None = None,
+        strata: ArrayLike | None = None,
+    ) -> Self:
+        """Train on rows `X` with target `y`; `domains` and `strata` hold one label a row.
+
+        `sample_weight` counts rows: a weight of two is the row twice, zero is the row left out. Without `domains`
+        there is one domain, and a warning. Without `strata` they are found, or are the classes (`grouping`).
+        """
+        rows, target, weight = self._check_rows(X, y, sample_weight)
+        encoded, task = self._encode(target, weight)
+        domain, self.domains_ = self._check_domains(domains, len(rows))
+        method, values = self._method()
+        method.check_task(task)
+        self.x_mean_, self.x_scale_ = self._moments(rows, weight)
+        data = self._data(rows, encoded, domain, weight, task)
+        config = self._config(data)
+        build = self._build(data.row_shape, data.n_outputs)
+        numbers, options = self._split_values(method, values)
+        common: dict[str, Any] = {"seeds": [self._seed()], "numbers": numbers, "options": options, "config": config}
+        first = None
+        if method.first_stage is not None:
+            grouping = "given" if strata is not None else self._grouping(task)
+            if grouping == "search":  # the first stage needs no strata, and the search needs its residuals
+                first = first_stage(method, build, data, **common)
+            residual = None if first is None else first["residual"][0].cpu().numpy()
+            data = self._with_strata(data, rows, target, strata, residual, grouping)
+        trained = train(method, build, data, first=first, **common).check()
+        self.task_ = task
+        self.weights_ = {n: p[0].cpu().numpy() for n, p in trained.net.unflatten(trained.snapshot.flat).items()}
+        self.state_ = {n: value[0].cpu().numpy() for n, value in trained.snapshot.state.items()}
+        self.loss_curve_ = trained.curve[:, 0].cpu().numpy()
+        if {"eta", "rho", "sigma"} <= set(self.state_):
+            self._describe(data, str(options["scheme"]))
+        self._warn_of_collapse(data, numbers, options)
+        return self
+
+    # --- checking -----------------------------------------------------------------------------------------------
+
+    def _check_rows(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[NDArray[Any], NDArray[Any], Array]:
+        if y is None:
+            raise InputError("requires y to be passed, but the target y is None")
+        rows, target = validate_data(
+            self,
+            X,
+            y,
+            dtype="numeric",
+            ensure_all_finite=False,
+            allow_nd=self.module is not None,
+            y_numeric=False,
+            multi_output=True,
+        )
+        check_finite(rows, self._names(rows))
+        target = column_or_1d(target, warn=True)
+        weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+        return rows, target, weight
+
+    def _names(self, rows: NDArray[Any]) -> list[str]:
+        return [str(name) for name in getattr(self, "feature_names_in_", [f"x{i}" for i in range(rows.shape[1])])]
+
+    def _check_domains(self, domains: ArrayLike | None, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
+        code, labels = (np.zeros(n, np.intp), np.array([0])) if domains is None else codes(domains, "domains", n)
+        if len(labels) == 1:
+            warnings.warn(
+                "there is one training domain only: what differs between domains cannot be learned",
+                OneDomainWarning,
+                stacklevel=3,
+            )
+        return code, labels
+
+    def _seed(self) -> int:
+        state = self.random_state
+        if state is None:
+            return int(np.random.SeedSequence().generate_state(1)[0])
+        if isinstance(state, np.random.RandomState):
+            return int(state.randint(2**31))
+        if not isinstance(state, int | np.integer) or state < 0:
+            raise InputError(f"random_state is {state!r}: give a whole number that is not negative, or None")
+        return int(state)
+
+    # --- preparing ----------------------------------------------------------------------------------------------
+
+    def _moments(self, rows: NDArray[Any], weight: Array) -> tuple[Array, Array]:
+        """Mean and deviation of each feature; of all pixels together for inputs that are not tables."""
+        if not self.standardize:
+            return np.zeros(1), np.ones(1)
+        if rows.ndim == 2:
+            return weighted_moments(rows.astype(np.float64), weight)
+        return weighted_moments(rows.reshape(-1, 1).astype(np.float64), np.repeat(weight, rows[0].size))
+
+    def _data(self, rows: NDArray[Any], target: Array, domain: NDArray[np.intp], weight: Array, task: Task) -> Data:
+        return make_data(
+            torch.from_numpy(self._standardized(rows)),
+            torch.from_numpy(target),
+            torch.from_numpy(domain),
+            task=task,
+            weight=torch.from_numpy(weight),
+            n_classes=len(getattr(self, "classes_", ())),
+        )
+
+    def _standardized(self, rows: NDArray[Any]) -> NDArray[Any]:
+        exact = rows.dtype if rows.dtype == np.float32 else np.float64
+        return ((rows - self.x_mean_) / self.x_scale_).astype(exact)
+
+    def _config(self, data: Data) -> Config:
+        size = self.batch_size
+        if size == "auto":
+            full = data.n_rows <= FULL_BATCH_ROWS
+            size = None if full else max(8, FULL_BATCH_ROWS // 2 // data.n_domains)
+        if not (size is None or isinstance(size, int | np.integer)):
+            raise InputError(f"batch_size is {size!r}: give a whole number, None for all rows, or 'auto'")
+        if self.dtype == "auto":
+            dtype = data.x.dtype if data.n_rows <= DOUBLE_ROWS else torch.float32
+        elif self.dtype in DTYPES:
+            dtype = DTYPES[self.dtype]
+        else:
+            raise InputError(f"dtype is {self.dtype!r}: use 'auto', 'float32' or 'float64'")
+        self.dtype_ = str(dtype).removeprefix("torch.")
+        return Config(
+            steps=self.steps,
+            batch_size=size,
+            schedule=self.schedule,
+            device=self.device,
+            dtype=dtype,
+            compile=self.compile,
+            progress=self.verbose,
+        )
+
+    def _build(self, row_shape: tuple[int, ...], n_outputs: int) -> Callable[[], nn.Module]:
+        if self.module is not None:
+            return factory(self.module, row_shape, n_outputs)
+        if any(not isinstance(width, int | np.integer) or width < 1 for width in self.hidden):
+            raise InputError(f"hidden is {self.hidden!r}: give the widths of the hidden layers, such as (64, 64)")
+        return partial(mlp, row_shape[0], n_outputs, tuple(self.hidden))
+
+    def _split_values(self, method: Method, values: dict[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
+        if self.learning_rate is not None:
+            values = {**values, "lr": self.learning_rate}
+        return method.fill(values)
+
+    def _grouping(self, task: Task) -> str:
+        """Where strata come from."""
+        if self.grouping not in ("auto", "search", "class", "none"):
+            raise InputError(
+                f"grouping is {self.grouping!r}: use 'auto', 'search', 'class' or 'none', or give strata to fit"
+            )
+        if self.grouping == "class" and task == "regression":
+            raise InputError("grouping='class' needs classes: use 'search' or 'none' for a regression")
+        automatic = "search" if task == "regression" else "class"
+        return automatic if self.grouping == "auto" else self.grouping
+
+    def _with_strata(
+        self,
+        data: Data,
+        rows: NDArray[Any],
+        target: NDArray[Any],
+        strata: ArrayLike | None,
+        residual: Array | None,
+        grouping: str,
+    ) -> Data:
+        """The data with strata: those given, those found by the residuals, the classes, or one for all."""
+        n = data.n_rows
+        if strata is not None:
+            code, self.strata_ = codes(strata, "strata", n)
+        elif residual is not None:
+            weight, domain = data.weight.numpy().astype(float), data.domain.numpy()
+            found = find_strata(
+                rows.reshape(n, -1),
+                residual,
+                domain,
+                sample_weight=weight,
+                n_strata=self.n_strata,
+                random_state=self._seed() if self.random_state is not None else 0,
+                feature_names=self._names(rows.reshape(n, -1)),
+            )
+            code, self.strata_ = found.labels, np.asarray(found.names, dtype=object)
+        elif grouping == "class":
+            code, self.strata_ = codes(target, "classes", n)
+        else:
+            code, self.strata_ = np.zeros(n, np.intp), np.array(["all"], dtype=object)
+        return make_data(
+            data.x,
+            data.y,
+            data.domain,
+            task=data.task,
+            stratum=torch.from_numpy(code.astype(np.int64)),
+            weight=data.weight,
+            n_classes=data.n_classes,
+        )
+
+    # --- after training -----------------------------------------------------------------------------------------
+
+    def _describe(self, data: Data, scheme: str) -> None:
+        """`quality_`, worst cells first, and `penalties_`."""
+        shape = {"n_domains": data.n_domains, "n_strata": data.n_strata}
+        count = cell_weight(data.domain.numpy(), data.stratum.numpy(), weight=data.weight.numpy(), **shape)
+        e, k = np.nonzero(count)
+        table = pd.DataFrame(
+            {
+                "domain": self.domains_[e],
+                "stratum": self.strata_[k],
+                "n": count[e, k],
+                "density": (count / np.maximum(count.sum(1, keepdims=True), 1e-300))[e, k],
+                "noise": self.state_["sigma"][e, k].astype(float) * getattr(self, "y_scale_", 1.0),
+                "rho": self.state_["rho"][e, k].astype(float),
+                # Too few rows to judge: the noise of such a cell is that of the pool.
+                "judged": count[e, k] >= MIN_ROWS,
+            }
+        )
+        if np.all(table["n"] % 1 == 0):
+            table["n"] = table["n"].astype(int)
+        self.quality_ = table.sort_values("rho", ascending=False, kind="stable", ignore_index=True)
+        self.penalties_ = FittedPenalties(
+            eta=pd.Series(self.state_["eta"].astype(float), index=pd.Index(self.domains_, name="domain"), name="eta"),
+            rho=table.set_index(["domain", "stratum"])["rho"],
+            lam=float(self.state_["lam"]),
+            scheme=scheme,
+        )
+
+    def _warn_of_collapse(self, data: Data, numbers: dict[str, float], options: dict[str, Any]) -> None:
+        if data.task != "regression":
+            return
+        eta = np.max(self.state_.get("eta", numbers.get("eta", 0.0)))
+        size = float(data.size(1).max()) if options.get("reduction") == "sum" else 1.0
+        power = float((data.weight * data.y.square()).sum() / data.weight.sum())
+        if eta * size * power > 2:
+            warnings.warn(
+                f"the IRM penalty is strong (η·E[y²] = {eta * size * power:.3g}, above 2): predicting zero everywhere "
+                "is a minimum of the loss; look at the predictions, or lower the penalty",
+                CollapseWarning,
+                stacklevel=3,
+            )
+
+    def _outputs(self, X: ArrayLike) -> torch.Tensor:
+        """f(x) for new rows, `(n, c)`."""
+        check_is_fitted(self, "weights_")
+        rows = validate_data(
+            self, X, reset=False, dtype="numeric", ensure_all_finite=False, allow_nd=self.module is not None
+        )
+        check_finite(rows, self._names(rows))
+        method, _ = self._method()
+        net = self._net(method, tuple(rows.shape[1:]))
+        dtype = DTYPES[self.dtype_]
+        params = {name: torch.as_tensor(value)[None] for name, value in self.weights_.items()}
+        state = {name: torch.as_tensor(value)[None] for name, value in self.state_.items()}
+        x = torch.from_numpy(self._standardized(rows)).to(dtype)
+        return predict(method, net, net.flatten(params), state, x)[0]
+
+    def _net(self, method: Method, row_shape: tuple[int, ...]) -> Net:
+        n_classes = len(getattr(self, "classes_", ()))
+        build = self._build(row_shape, n_classes if self.task_ == "multiclass" else 1)
+        if method.parts is None:
+            return Net(build)
+        return Net(build, partial(method.parts, n_domains=len(self.domains_), n_classes=n_classes))
+
+    def save(self, path: str) -> None:
+        """Write the fitted model to a folder: weights in safetensors, the rest in JSON."""
+        from rpo.estimators.saving import save
+
+        save(self, path)
+
+
+class RegressorTarget:
+    """The target of a regression: standardised, so that penalties mean the same on any scale."""
+
+    def _encode(self, y: NDArray[Any], weight: Array) -> tuple[Array, Task]:
+        try:
+            values = np.asarray(y, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError("the target of a regression must be numbers; for classes use a classifier") from None
+        check_target(values, weight)
+        mean, scale = weighted_moments(values[:, None], weight)
+        self.y_mean_, self.y_scale_ = float(mean[0]), float(scale[0])
+        return (values - self.y_mean_) / self.y_scale_, "regression"
+
+    def predict(self, X: ArrayLike) -> Array:
+        """The predicted target of each row."""
+        output = self._outputs(X)[:, 0].double().numpy()  # type: ignore[attr-defined]
+        value: Array = output * self.y_scale_ + self.y_mean_
+        return value
+
+
+class ClassifierTarget:
+    """The target of a classification: two classes share one logit, more have one each."""
+
+    def _encode(self, y: NDArray[Any], weight: Array) -> tuple[NDArray[Any], Task]:
+        check_classification_targets(y)
+        used = y[weight > 0]
+        self.classes_, code = np.unique(y, return_inverse=True)
+        if len(np.unique(used)) < 2:
+            raise InputError(
+                f"the target has one class only ({str(used[0])!r}): a classifier needs two classes or more"
+            )
+        if len(self.classes_) == 2:
+            return code.astype(np.float64), "binary"
+        return code.astype(np.int64), "multiclass"
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """The probability of each class, in the order of `classes_`."""
+        output: torch.Tensor = self._outputs(X)  # type: ignore[attr-defined]
+        value: Array = probability(output.double(), self.task_).numpy()  # type: ignore[attr-defined]
+        return value
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The likeliest class of each row."""
+        likeliest = self.predict_proba(X).argmax(1)
+        chosen: NDArray[Any] = self.classes_[likeliest]
+        return chosen

@@ -1,0 +1,90 @@
+"""Any other method as a scikit-learn estimator: `DomainRegressor` and `DomainClassifier`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from sklearn.base import ClassifierMixin, RegressorMixin
+from torch import nn
+
+from rpo.estimators.base import ClassifierTarget, DomainEstimator, RegressorTarget
+from rpo.methods import Method, get_method
+
+
+class _Domain(DomainEstimator):
+    """The constructor both share."""
+
+    def __init__(
+        self,
+        method: str = "erm-l2",
+        *,
+        hyperparameters: Mapping[str, Any] | None = None,
+        grouping: Literal["auto", "search", "class", "none"] = "auto",
+        n_strata: int | None = None,
+        hidden: Sequence[int] = (64,),
+        module: nn.Module | Callable[..., nn.Module] | None = None,
+        steps: int = 400,
+        batch_size: int | Literal["auto"] | None = "auto",
+        learning_rate: float | None = None,
+        schedule: Literal["cosine", "constant"] = "cosine",
+        standardize: bool = True,
+        random_state: int | None = 0,
+        dtype: Literal["auto", "float32", "float64"] = "auto",
+        device: str = "auto",
+        compile: bool = False,
+        verbose: bool | Literal["auto"] = "auto",
+    ) -> None:
+        self.method = method
+        self.hyperparameters = hyperparameters
+        self.grouping = grouping
+        self.n_strata = n_strata
+        self.hidden = hidden
+        self.module = module
+        self.steps = steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.standardize = standardize
+        self.random_state = random_state
+        self.dtype = dtype
+        self.device = device
+        self.compile = compile
+        self.verbose = verbose
+
+    def _method(self) -> tuple[Method, dict[str, Any]]:
+        return get_method(self.method), dict(self.hyperparameters or {})
+
+
+class DomainRegressor(RegressorTarget, RegressorMixin, _Domain):  # type: ignore[misc]
+    """Regression by any method of the registry (`rpo methods` lists them with their hyper-parameters).
+
+    Parameters
+    ----------
+    method : str
+        The method's name.
+    hyperparameters : mapping or None
+        Values for the method's own hyper-parameters and options; the others keep their defaults.
+    grouping, n_strata, hidden, module, steps, batch_size, learning_rate, schedule, standardize, random_state, dtype, \
+device, compile, verbose
+        As in `RPORegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, rpo
+    >>> X = np.random.default_rng(0).normal(size=(90, 2))
+    >>> model = rpo.DomainRegressor("erm-lip", hyperparameters={"lam": 0.01})
+    >>> model.fit(X, X[:, 0], domains=np.arange(90) % 3).score(X, X[:, 0]) > 0.9
+    True
+    """
+
+
+class DomainClassifier(ClassifierTarget, ClassifierMixin, _Domain):  # type: ignore[misc]
+    """Classification by any method of the registry; parameters as in `DomainRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np, rpo
+    >>> X = np.random.default_rng(0).normal(size=(90, 2))
+    >>> model = rpo.DomainClassifier("irm-lip", hyperparameters={"eta": 1.0})
+    >>> model.fit(X, X[:, 0] > 0, domains=np.arange(90) % 3).predict([[2.0, 0.0]])
+    array([ True])
+    """

@@ -1,0 +1,82 @@
+"""What a user may hand to `fit`, checked: one line for everything that is wrong."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from rpo.exceptions import InputError
+
+Array = NDArray[np.float64]
+
+
+def check_finite(X: NDArray[Any], names: Sequence[str]) -> None:
+    """Refuse NaN and infinity, naming the column.
+
+    >>> check_finite(np.array([[1.0, np.nan], [2.0, np.nan]]), ["age", "dose"])
+    Traceback (most recent call last):
+    ...
+    rpo.exceptions.InputError: column 'dose' of X is all NaN: drop it
+    """
+    if X.dtype.kind not in "fc" or np.isfinite(X.sum(dtype=float)):
+        return
+    flat = X.reshape(len(X), -1)
+    for kind, bad in (("NaN", np.isnan(flat)), ("infinity (inf)", np.isinf(flat))):
+        for column in np.flatnonzero(bad.any(0)).tolist():
+            name = names[column] if column < len(names) else str(column)
+            if kind == "NaN" and bad[:, column].all():
+                raise InputError(f"column {name!r} of X is all NaN: drop it")
+            count = int(bad[:, column].sum())
+            raise InputError(f"column {name!r} of X contains {kind} in {count} of {len(X)} rows: impute or drop them")
+
+
+def codes(values: ArrayLike, what: str, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Labels of any kind as numbers from zero, and the labels in order.
+
+    >>> code, labels = codes(["b", "a", "b"], "domains", 3)
+    >>> code.tolist(), labels.tolist()
+    ([1, 0, 1], ['a', 'b'])
+    """
+    array = np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1 or len(array) != n:
+        raise InputError(f"{what} has shape {array.shape} but X has {n} rows: give one label for each row of X")
+    if missing := int(pd.isna(array).sum()):
+        raise InputError(f"{what} is missing in {missing} of {n} rows: give every row a label")
+    try:
+        code, labels = pd.factorize(array, sort=True)
+    except TypeError:  # labels of several kinds have no order but that of their text
+        code, labels = pd.factorize(np.array([str(value) for value in array], dtype=object), sort=True)
+    return code.astype(np.intp), np.asarray(labels)
+
+
+def weighted_moments(values: Array, weight: Array) -> tuple[Array, Array]:
+    r"""Mean and standard deviation of each column under weights; a constant column has deviation one.
+
+    >>> weighted_moments(np.array([[0.0, 5.0], [2.0, 5.0]]), np.array([1.0, 1.0]))
+    (array([1., 5.]), array([1., 1.]))
+    """
+    share = weight / weight.sum()
+    mean = share @ values
+    scale = np.sqrt(share @ (values - mean) ** 2)
+    # Rounding leaves a trace of deviation in a constant column.
+    constant = scale <= 1e-12 * np.maximum(1.0, np.abs(mean))
+    return mean, np.where(constant, 1.0, scale)
+
+
+def check_target(y: Array, weight: Array) -> None:
+    """Refuse a target that does not vary: there is nothing to learn.
+
+    >>> check_target(np.ones(3), np.ones(3))
+    Traceback (most recent call last):
+    ...
+    rpo.exceptions.InputError: the target is constant (1.0 in all 3 rows): there is nothing to learn
+    """
+    used = y[weight > 0]
+    if len(used) == 1:
+        raise InputError("there is one sample (n_samples=1): give at least two")
+    if np.ptp(used) <= 1e-12 * np.abs(used).max(initial=1e-300):
+        raise InputError(f"the target is constant ({used[0]} in all {len(used)} rows): there is nothing to learn")

@@ -1,0 +1,81 @@
+"""Networks as functions of flat parameters."""
+
+import pytest
+import torch
+from torch import nn
+
+from rpo.engine.nets import Net, factory, mlp
+from rpo.exceptions import InputError
+
+
+class Split(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten())
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.head(self.features(x))
+
+
+@pytest.mark.parametrize("build, shape", [(lambda: mlp(3, 2, (4, 5)), (6, 3)), (Split, (6, 1, 4, 4))])
+def test_head_of_features_is_the_network(build, shape):
+    net = Net(build)
+    params = net.unflatten(net.init([0, 0]))
+    x = torch.randn(shape)
+    torch.testing.assert_close(net.head(params, net.features(params, x)), net(params, x))
+    assert net.n_features == net.features(params, x).shape[1]
+
+
+def test_flat_and_named_parameters_are_the_same_in_any_order():
+    net = Net(lambda: mlp(3, 1, (4,)))
+    flat = torch.stack([net.init([s, 0]) for s in range(3)])
+    named = net.unflatten(flat)
+    assert torch.equal(net.flatten(dict(reversed(named.items()))), flat)
+    assert named["0.weight"].shape == (3, 4, 3)
+
+
+def test_a_seed_gives_the_same_weights_and_leaves_the_global_generator_alone():
+    torch.manual_seed(0)
+    before = torch.random.get_rng_state()
+    net = Net(lambda: mlp(3, 1, (4,)))
+    first, again, other = net.init([1, 0]), net.init([1, 0]), net.init([2, 0])
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_further_modules_keep_their_own_parameters():
+    net = Net(lambda: mlp(3, 1, (4,)), lambda net: {"critic": nn.Linear(net.n_features, 2)})
+    params = net.unflatten(net.init([0, 0]))
+    x = torch.randn(5, 3)
+    expected = net.features(params, x) @ params["critic/weight"].T + params["critic/bias"]
+    torch.testing.assert_close(net.part("critic", params, net.features(params, x)), expected)
+    assert net(params, x).shape == (5, 1)
+
+
+@pytest.mark.parametrize(
+    "layer, message", [(nn.BatchNorm1d(4), "mixes or tracks samples"), (nn.Dropout(0.5), "break determinism")]
+)
+def test_layers_that_mix_rows_or_draw_are_refused_by_name(layer, message):
+    with pytest.raises(InputError, match=message) as caught:
+        Net(lambda: nn.Sequential(nn.Linear(3, 4), layer, nn.Linear(4, 1)))
+    assert "'1'" in str(caught.value)
+
+
+def test_a_module_without_features_says_what_is_needed():
+    net = Net(lambda: nn.Linear(3, 1))
+    with pytest.raises(InputError, match="submodules `features` and `head`"):
+        net.features(net.unflatten(net.init([0])), torch.zeros(1, 3))
+
+
+def test_a_template_is_reset_and_a_builder_is_called():
+    template = mlp(3, 1, (4,))
+    nn.init.zeros_(template[0].weight)
+    built = factory(template, (3,), 1)()
+    assert not torch.equal(built[0].weight, template[0].weight)
+    assert factory(lambda shape, outputs: nn.Linear(shape[0], outputs), (3,), 2)().out_features == 2
+    with pytest.raises(InputError, match="return an nn.Module"):
+        factory(lambda shape, outputs: 3, (3,), 2)()
+    with pytest.raises(InputError, match="give an nn.Module"):
+        factory(3, (3,), 2)

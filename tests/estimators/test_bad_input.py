@@ -1,0 +1,158 @@
+"""Everything that can be wrong with what `fit` is given: one line, a ValueError, what to do."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rpo import DomainClassifier, DomainRegressor, RPOClassifier, RPORegressor
+from rpo.exceptions import InputError, OneDomainWarning, TrainingError
+
+N = 30
+X = np.random.default_rng(0).normal(size=(N, 3))
+Y = X[:, 0].copy()
+DOMAINS = np.arange(N) % 3
+
+
+def with_value(value, rows=slice(0, 1), column=1):
+    changed = X.copy()
+    changed[rows, column] = value
+    return changed
+
+
+def frame(**columns):
+    return pd.DataFrame({"age": X[:, 0], "dose": X[:, 1]} | columns)
+
+
+CASES = {
+    "domains of another length": (
+        RPORegressor(),
+        X,
+        Y,
+        {"domains": DOMAINS[1:]},
+        "domains has shape .29,. but X has 30",
+    ),
+    "strata of another length": (
+        RPORegressor(),
+        X,
+        Y,
+        {"domains": DOMAINS, "strata": [1, 2]},
+        "strata has shape .2,. but X has 30 rows",
+    ),
+    "two columns of domains": (RPORegressor(), X, Y, {"domains": np.ones((N, 2))}, "domains has shape .30, 2."),
+    "a missing domain": (RPORegressor(), X, Y, {"domains": [None, *DOMAINS[1:]]}, "domains is missing in 1 of 30 rows"),
+    "all-NaN column": (
+        RPORegressor(),
+        frame(height=np.full(N, np.nan)),
+        Y,
+        {"domains": DOMAINS},
+        "column 'height' of X is all NaN: drop it",
+    ),
+    "some NaN": (
+        RPORegressor(),
+        with_value(np.nan),
+        Y,
+        {"domains": DOMAINS},
+        "column 'x1' of X contains NaN in 1 of 30",
+    ),
+    "infinity": (RPORegressor(), with_value(np.inf), Y, {"domains": DOMAINS}, "column 'x1' of X contains infinity"),
+    "infinite target": (
+        RPORegressor(),
+        X,
+        np.where(X[:, 0] > 1, np.inf, Y),
+        {"domains": DOMAINS},
+        "y contains infinity",
+    ),
+    "constant target": (RPORegressor(), X, np.ones(N), {"domains": DOMAINS}, "the target is constant"),
+    "text as a target": (RPORegressor(), X, ["a"] * N, {"domains": DOMAINS}, "must be numbers"),
+    "text where a number should be": (RPORegressor(), frame(name=["x"] * N), Y, {"domains": DOMAINS}, "convert"),
+    "one class": (RPOClassifier(), X, ["yes"] * N, {"domains": DOMAINS}, "one class only .'yes'"),
+    "one class of any weight": (
+        RPOClassifier(),
+        X,
+        Y > 0,
+        {"domains": DOMAINS, "sample_weight": (Y > 0).astype(float)},
+        "one class only",
+    ),
+    "no rows": (RPORegressor(), X[:0], Y[:0], {}, "0 sample"),
+    "all weights zero": (RPORegressor(), X, Y, {"sample_weight": np.zeros(N)}, "at least one non-zero"),
+    "unknown method": (
+        DomainRegressor("magic"),
+        X,
+        Y,
+        {"domains": DOMAINS},
+        "unknown method 'magic': use one of erm-l2",
+    ),
+    "unknown hyper-parameter": (
+        DomainRegressor("erm-l2", hyperparameters={"gamma": 1}),
+        X,
+        Y,
+        {"domains": DOMAINS},
+        "no hyper-parameter 'gamma': it has c, lr",
+    ),
+    "negative hyper-parameter": (
+        DomainRegressor("erm-l2", hyperparameters={"c": -1}),
+        X,
+        Y,
+        {"domains": DOMAINS},
+        "'c' is -1: give a finite number",
+    ),
+    "text as hyper-parameter": (
+        DomainRegressor("erm-l2", hyperparameters={"c": "big"}),
+        X,
+        Y,
+        {"domains": DOMAINS},
+        "'c' is 'big': give a number",
+    ),
+    "unknown scheme": (RPORegressor(scheme="magic"), X, Y, {"domains": DOMAINS}, "use one of paper, calibrated"),
+    "unknown grouping": (RPORegressor(grouping="magic"), X, Y, {"domains": DOMAINS}, "grouping is 'magic'"),
+    "classes of a regression": (RPORegressor(grouping="class"), X, Y, {"domains": DOMAINS}, "needs classes"),
+    "no steps": (RPORegressor(steps=0), X, Y, {"domains": DOMAINS}, "steps is 0"),
+    "batch size as text": (RPORegressor(batch_size="big"), X, Y, {"domains": DOMAINS}, "batch_size is 'big'"),
+    "negative width": (RPORegressor(hidden=(-3,)), X, Y, {"domains": DOMAINS}, "hidden is"),
+    "unknown dtype": (RPORegressor(dtype="float16"), X, Y, {"domains": DOMAINS}, "dtype is 'float16'"),
+    "unknown device": (RPORegressor(device="abacus"), X, Y, {"domains": DOMAINS}, "unknown device 'abacus'"),
+    "negative seed": (RPORegressor(random_state=-1), X, Y, {"domains": DOMAINS}, "random_state is -1"),
+    "a module that is none": (RPORegressor(module=3), X, Y, {"domains": DOMAINS}, "module is a int"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::rpo.exceptions.OneDomainWarning")
+@pytest.mark.parametrize("name", CASES)
+def test_one_line_that_says_what_is_wrong(name):
+    model, rows, target, options, message = CASES[name]
+    with pytest.raises(ValueError, match=message) as caught:
+        model.fit(rows, target, **options)
+    assert "\n" not in str(caught.value)
+    assert not hasattr(model, "weights_")
+
+
+def test_a_task_the_method_lacks_names_those_that_have_it(monkeypatch):
+    from dataclasses import replace
+
+    from rpo.methods import REGISTRY
+
+    monkeypatch.setitem(REGISTRY, "irm-l2", replace(REGISTRY["irm-l2"], tasks=("binary",)))
+    with pytest.raises(InputError, match=r"'irm-l2' has no regression: use one that has \(.*erm-l2.*rpo"):
+        DomainRegressor("irm-l2").fit(X, Y, domains=DOMAINS)
+    DomainClassifier("irm-l2", steps=5).fit(X, Y > 0, domains=DOMAINS)
+
+
+def test_one_domain_works_with_a_warning():
+    with pytest.warns(OneDomainWarning, match="one training domain only"):
+        model = RPORegressor(steps=20).fit(X, Y, domains=["a"] * N)
+    assert model.predict(X).shape == (N,)
+
+
+def test_a_loss_that_is_not_finite_is_an_error_with_step_and_term():
+    with pytest.raises(TrainingError, match="term of the loss is not finite at step"):
+        DomainRegressor("irm-lip", hyperparameters={"eta": 1.0}, learning_rate=1e200, steps=50).fit(
+            X, Y, domains=DOMAINS
+        )
+
+
+def test_new_rows_are_checked_as_well():
+    model = DomainRegressor(steps=5).fit(frame(), Y, domains=DOMAINS)
+    with pytest.raises(InputError, match="column 'dose' of X contains NaN"):
+        model.predict(frame(dose=np.where(DOMAINS == 0, np.nan, 1.0)))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame().rename(columns={"dose": "amount"}))

@@ -1,0 +1,126 @@
+"""A saved model: the same predictions bit for bit, no pickle, and a clear word about anything that is off."""
+
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from torch import nn
+
+import rpo
+from rpo import DomainClassifier, DomainRegressor, RPOClassifier, RPORegressor
+from rpo.exceptions import InputError
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(90, 3))
+TARGETS = {
+    "number": X[:, 0] + 0.1 * RNG.normal(size=90),
+    "flag": X[:, 0] > 0,
+    "word": np.array(["low", "middle", "high"])[(X[:, 0] > 0).astype(int) + (X[:, 0] > 1)],
+    "integer": (X[:, 0] > 0).astype(int) * 7,
+}
+DOMAINS = np.array(["Ü-land", "b c", "d"])[np.arange(90) % 3]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "kind, target",
+    [
+        (RPORegressor, "number"),
+        (RPOClassifier, "flag"),
+        (RPOClassifier, "word"),
+        (DomainRegressor, "number"),
+        (DomainClassifier, "integer"),
+    ],
+)
+def test_predictions_after_load_are_those_before_save_bit_for_bit(kind, target, dtype, tmp_path):
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = kind(steps=30, dtype=dtype).fit(frame, TARGETS[target], domains=DOMAINS)
+    model.save(tmp_path / "model")
+    loaded = rpo.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
+    assert loaded.predict(frame).dtype == model.predict(frame).dtype
+    assert loaded.get_params() == {**model.get_params(), "hidden": list(model.hidden)}
+    assert list(loaded.domains_) == list(model.domains_)
+    assert list(loaded.feature_names_in_) == ["a", "b", "c"]
+    if hasattr(model, "classes_"):
+        np.testing.assert_array_equal(loaded.predict_proba(frame), model.predict_proba(frame))
+    if hasattr(model, "quality_"):
+        pd.testing.assert_frame_equal(loaded.quality_, model.quality_, check_dtype=False)
+        pd.testing.assert_series_equal(loaded.penalties_.eta, model.penalties_.eta)
+        assert loaded.penalties_.lam == model.penalties_.lam
+
+
+def test_a_folder_of_two_files_without_pickle(tmp_path):
+    RPORegressor(steps=5).fit(X, TARGETS["number"], domains=DOMAINS).save(tmp_path / "model")
+    assert sorted(p.name for p in (tmp_path / "model").iterdir()) == ["model.json", "weights.safetensors"]
+    assert [p.name for p in tmp_path.iterdir()] == ["model"]
+    for file in (tmp_path / "model").iterdir():
+        with pytest.raises((pickle.UnpicklingError, ValueError, KeyError, EOFError, IndexError)), file.open("rb") as f:
+            pickle.load(f)
+
+
+def test_a_network_of_ones_own_is_given_again(tmp_path):
+    def network(shape, outputs):
+        return nn.Sequential(nn.Linear(shape[0], 5), nn.Tanh(), nn.Linear(5, outputs))
+
+    model = DomainRegressor("erm-lip", module=network, steps=20).fit(X, TARGETS["number"], domains=DOMAINS)
+    model.save(tmp_path / "model")
+    with pytest.raises(InputError, match="give it again"):
+        rpo.load(tmp_path / "model")
+    loaded = rpo.load(tmp_path / "model", module=network)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+def test_saving_over_a_model_replaces_it_and_over_anything_else_is_refused(tmp_path):
+    first = DomainRegressor(steps=5).fit(X, TARGETS["number"], domains=DOMAINS)
+    second = DomainRegressor(steps=6).fit(X, TARGETS["number"], domains=DOMAINS)
+    first.save(tmp_path / "model")
+    second.save(tmp_path / "model")
+    np.testing.assert_array_equal(rpo.load(tmp_path / "model").predict(X), second.predict(X))
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
+    with pytest.raises(InputError, match="is not a saved model"):
+        first.save(tmp_path / "thesis")
+    assert (tmp_path / "thesis" / "chapter.txt").read_text() == "years of work"
+
+
+def alter_card(folder, change):
+    card = json.loads((folder / "model.json").read_text())
+    change(card)
+    (folder / "model.json").write_text(json.dumps(card))
+
+
+def truncate(folder, name):
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[: len(content) // 2])
+
+
+@pytest.mark.parametrize(
+    "harm, message",
+    [
+        (lambda f: (f / "model.json").unlink(), "holds no model.json"),
+        (lambda f: (f / "weights.safetensors").unlink(), "holds no weights"),
+        (lambda f: truncate(f, "model.json"), "cannot be read"),
+        (lambda f: truncate(f, "weights.safetensors"), "cannot be read"),
+        (lambda f: (f / "model.json").write_text("[]"), "not the card of a model"),
+        (lambda f: (f / "model.json").write_text("[" * 100_000), "cannot be read"),
+        (lambda f: alter_card(f, lambda c: c.update({"format": 99})), "format 99"),
+        (lambda f: alter_card(f, lambda c: c.update({"class": "os.system"})), "none of RPORegressor"),
+        (lambda f: alter_card(f, lambda c: c["parameters"].update({"hidden": [3]})), "not those of the network"),
+        (lambda f: alter_card(f, lambda c: c["parameters"].update({"evil": 1})), "not a whole model"),
+        (lambda f: alter_card(f, lambda c: c["fitted"].pop("n_features_in_")), "not a whole model"),
+    ],
+)
+def test_a_damaged_folder_is_one_clear_line(harm, message, tmp_path):
+    DomainRegressor(steps=5).fit(X, TARGETS["number"], domains=DOMAINS).save(tmp_path / "model")
+    harm(tmp_path / "model")
+    with pytest.raises(InputError, match=message) as caught:
+        rpo.load(tmp_path / "model")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match="holds no model.json"):
+        rpo.load(tmp_path / "nowhere")
