@@ -37,7 +37,7 @@ class TheoremRow:
     monte_carlo_se: float
     printed_error: float | None
     corrected_error: float | None
-    monte_carlo_deviation: float
+    monte_carlo_deviation: float | None
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def theorem_rows(
                 monte_carlo_se=spread,
                 printed_error=errors[0],
                 corrected_error=errors[1],
-                monte_carlo_deviation=(sampled - truth) / spread,
+                monte_carlo_deviation=(sampled - truth) / spread if spread > 0 else None,
             )
         )
     return rows

@@ -101,10 +101,10 @@ def rho_choices(problem: Problem) -> Figure:
         left.plot(
             problem.x[keep], problem.noise[e, keep], color=PRINTED, alpha=shade, linestyle=":", label=f"σ{suffix}"
         )
-    left.set_ylim(bottom=0)
+    left.set_ylim(0, 1.35 * max(problem.density.max(), problem.noise.max()))  # room for the legend
     left.set_xlabel("x")
     left.set_ylabel("density and noise")
-    left.legend(frameon=False, fontsize=8)
+    left.legend(loc="upper center", ncols=2, frameon=False, fontsize=8)
     edges = np.linspace(0, 1, problem.groups + 1)
     choices = {
         "printed": optimal_rho(problem, method="paper"),
