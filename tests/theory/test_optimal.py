@@ -73,6 +73,18 @@ def test_simulation_confirms_what_the_exact_risk_says_of_eta() -> None:
     assert risks[2] > 1.05 * risks[0]
 
 
+def test_linear_response_fails_where_the_domains_cannot_all_be_content() -> None:
+    """Two noisy domains of one density under the printed η*: first order sees a gain, simulation a disaster."""
+    problem = problems.get("bad-domain-same-density", nodes=301)
+    eta = proposition_1(problem).eta
+    lam = optimal_lambda(problem, eta, method="numerical")
+    first_order = exact_risk(problem, eta, lam, 1.0).risk / exact_risk(problem, 1.0, lam, 1.0).risk
+    simulated = [monte_carlo(problem, value, lam, 1.0, repetitions=300, seed=1) for value in (eta, 1.0)]
+    assert first_order < 1.0
+    assert simulated[0].failed == 0
+    assert simulated[0].risk > 3 * simulated[1].risk
+
+
 @pytest.mark.parametrize("name", ["density-only", "sparse-is-noisy", "dense-is-noisy"])
 def test_derived_rho_is_near_the_numerical_optimum_and_the_printed_one_is_not(name: str) -> None:
     problem = problems.get(name, nodes=801)

@@ -20,6 +20,9 @@ SWEEPS, HELD = 4, 5
 """Factorisations, and steps with each, before a repetition is solved on its own."""
 
 
+LARGEST = 100.0
+"""Pulls beyond this mean that the iteration has lost its way; the repetition is then solved on its own."""
+
 TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -133,8 +136,7 @@ def solve_many(problem: Problem, eta: ArrayLike, lam: float, rho: ArrayLike, y: 
     f, pull = _first_guess(problem, functional, labels)
     left = np.full(len(f), np.inf)
     for _ in range(SWEEPS):
-        # T is positive definite for pulls above −1/2; a repetition that wants to leave this range ends up unsettled.
-        anchor = np.clip(pull, -0.4, 4.0)
+        anchor = _positive(pull, mass)
         pull = anchor.copy()
         factor = _block_factor(functional, anchor)
         f = _block_solve(factor, _weighted(1 + anchor, labels))
@@ -145,7 +147,7 @@ def solve_many(problem: Problem, eta: ArrayLike, lam: float, rho: ArrayLike, y: 
         for _ in range(HELD):
             gap = 2 * eta_e * _dummy_gradients(mass, labels, f) - pull
             change = np.einsum("bek,bk->be", newton, gap)
-            pull += change
+            pull = np.clip(pull + change, -LARGEST, LARGEST)
             # T(pull) f = T(anchor) f + 2 (pull − anchor) r f, and df/dpull = −v tells the last f beforehand.
             b = _weighted(1 + pull, labels)
             b -= (2 * (pull - anchor)) @ mass * (f - _weighted(change, v))
@@ -157,7 +159,7 @@ def solve_many(problem: Problem, eta: ArrayLike, lam: float, rho: ArrayLike, y: 
             if (left <= limit).all():
                 return f, 0
     failed = 0
-    for row in np.flatnonzero(left > limit):
+    for row in np.flatnonzero(~(left <= limit)):
         alone = solve_1d(problem, eta, lam, rho, y=y[:, row])
         f[row] = alone.f
         failed += not alone.converged
@@ -173,6 +175,12 @@ def _first_guess(problem: Problem, functional: Functional, labels: Array) -> tup
     jacobian = np.eye(problem.domains) + 4 * functional.eta[:, None] * (system.u @ system.v.T)
     gap = 2 * functional.eta * _dummy_gradients(problem.mass, labels, f)
     return f, np.asarray(np.linalg.solve(jacobian, gap.T).T, dtype=np.float64)
+
+
+def _positive(pull: Array, mass: Array) -> Array:
+    """The pulls, made smaller where Σ_e (1 + 2 p_e) r_e would fall below r/5 somewhere, so that T stays positive."""
+    lowest = (2 * pull @ mass / mass.sum(0)).min(1, keepdims=True)
+    return np.asarray(pull * (0.8 / np.maximum(0.8, -lowest)), dtype=np.float64)
 
 
 def _block_factor(functional: Functional, pull: Array) -> tridiagonal.Factor:

@@ -122,6 +122,14 @@ def noise_only(nodes: int = 2001) -> Problem:
 
 
 @_problem
+def noise_alternating(nodes: int = 2001) -> Problem:
+    """Uniform density; every second group is five times noisier, so that half of the data is bad."""
+    return make_problem(
+        "noise-alternating", truth=_wave_truth, noise=[[0.2, 1.0, 0.2, 1.0]], samples=[2000], nodes=nodes
+    )
+
+
+@_problem
 def density_only(nodes: int = 2001) -> Problem:
     """Equal noise; the density differs between four groups."""
     return make_problem(
@@ -156,4 +164,21 @@ def bad_second_domain(nodes: int = 2001) -> Problem:
     return make_problem(
         "bad-second-domain",
         truth=_cosine_truth, density=_crossed, noise=[0.3, 1.5], samples=[2000, 2000], nodes=nodes,
+    )  # fmt: skip
+
+
+@_problem
+def bad_domain_same_density(nodes: int = 2001) -> Problem:
+    """Two domains of one and the same density; the second is five times noisier."""
+    return make_problem(
+        "bad-domain-same-density", truth=_cosine_truth, noise=[0.3, 1.5], samples=[2000, 2000], nodes=nodes
+    )
+
+
+@_problem
+def bad_second_domain_tilted(nodes: int = 2001) -> Problem:
+    """As bad-second-domain, but with a truth that has slope at the ends."""
+    return make_problem(
+        "bad-second-domain-tilted",
+        truth=_tilted_truth, density=_crossed, noise=[0.3, 1.5], samples=[2000, 2000], nodes=nodes,
     )  # fmt: skip

@@ -82,7 +82,8 @@ def exact_risk(problem: Problem, eta: ArrayLike, lam: float, rho: ArrayLike) -> 
 
         δf = J⁻¹ Σ_e [(1 + p_e) r_e + 4 η_e u_e (r_e f)ᵀ] ε_e,   u_e = r_e (2f − f_*),
 
-    so nothing is assumed but small noise. Time is linear in the grid.
+    so nothing is assumed but noise small enough for a linear response. With strong IRM and noisy domains of one density
+    it is not, and :func:`rpo.theory.monte_carlo` must decide. Time is linear in the grid.
 
     Example:
         >>> from rpo.theory import problems
