@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,25 @@ class Net:
         if not isinstance(head, nn.Linear):
             raise InputError(f"the head of the network is a {type(head).__name__}: this method needs an nn.Linear")
         return head.in_features
+
+    def through(self, params: Params, x: Tensor, shifts: Sequence[Tensor] = ()) -> tuple[Tensor, list[Tensor]]:
+        """f(x), and what goes into each layer with weights but the first; `shifts` are added to those on the way."""
+        hidden: list[Tensor] = []
+        *before, last = self._pieces()
+        for index, (names, piece) in enumerate(before):
+            x = functional_call(piece, _prefixed(params, names), (x,))
+            x = x + shifts[index] if shifts else x
+            hidden.append(x)
+        return functional_call(last[1], _prefixed(params, last[0]), (x,)), hidden
+
+    def _pieces(self) -> list[tuple[dict[str, str], nn.Module]]:
+        """The network cut before each layer with weights but the first: names of its layers, and the piece."""
+        if not isinstance(self.module, nn.Sequential):
+            names, body, (head_name, head) = self._split()
+            return [(dict.fromkeys(names, "0"), nn.Sequential(body, nn.Flatten())), ({head_name: ""}, head)]
+        weighted = [i for i, layer in enumerate(self.module) if any(True for _ in layer.parameters())]
+        cuts = [0, *weighted[1:], len(self.module)]
+        return [({str(i): str(i) for i in range(begin, end)}, self.module[begin:end]) for begin, end in pairwise(cuts)]
 
     def part(self, name: str, params: Params, *inputs: Tensor) -> Tensor:
         """The output of a further module."""

@@ -105,27 +105,19 @@ class Stack:
             adam = _restart(adam, batch.step, self.numbers["anneal"] * self.steps)
         rate = self.numbers["lr"][:, None] * pace
         new_flat, new_adam = adam_step(flat, gradient.vector, adam, rate, self.method.beta1)
-        if gradient.moved is not None:
-            mask = self._mask(gradient.moved)
-            new_flat = torch.where(mask, new_flat, flat)
-            new_adam = AdamState(*(torch.where(mask, new, old) for new, old in zip(new_adam, adam, strict=True)))
+        if gradient.moves is not None:
+            new_flat = torch.where(gradient.moves, new_flat, flat)
+            new_adam = AdamState(
+                *(torch.where(gradient.moves, new, old) for new, old in zip(new_adam, adam, strict=True))
+            )
         return new_flat, new_adam, gradient.state, gradient.terms
-
-    def _mask(self, moved: frozenset[str]) -> Tensor:
-        """Which parameters a step moves, `(P,)`."""
-        pieces = [
-            torch.full((size,), name in moved) for name, size in zip(self.net.shapes, self.net.sizes, strict=True)
-        ]
-        return torch.cat(pieces).to(self.data.x.device)
 
     def _gradient(self, flat: Tensor, state: State, batch: Batch) -> "_Gradient":
         """Gradients of all models as one matrix."""
         if self.method.own_gradient:
             own = self._every(self._objective, batch)(self.net.unflatten(flat), state, batch, self.numbers)
-            every = {n: own.by_parameter.get(n, torch.zeros_like(p)) for n, p in self.net.unflatten(flat).items()}
-            moved = frozenset(own.by_parameter)
-            partial = moved if len(moved) < len(every) else None
-            return _Gradient(self.net.flatten(every), own.terms, own.state, partial)
+            moves = self.net.flatten(own.moves) if own.moves else None
+            return _Gradient(self.net.flatten(own.by_parameter), own.terms, own.state, moves)
 
         def loss(flat: Tensor) -> tuple[Tensor, tuple[dict[str, Tensor], State]]:
             terms, new = self._every(self._terms, batch)(self.net.unflatten(flat), state, batch, self.numbers)
@@ -155,7 +147,7 @@ class Stack:
 
     def _objective(self, params: Params, state: State, batch: Batch, numbers: dict[str, Tensor]) -> Any:
         """What the method says about one model and one batch."""
-        hp = Values({**self.options, **numbers, "task": self.data.task})
+        hp = Values({**self.options, **numbers, "task": self.data.task, "n_classes": self.data.n_classes})
         return self.method.objective(self.net, params, state, batch, hp)
 
     def _terms(
@@ -166,12 +158,12 @@ class Stack:
 
 
 class _Gradient(NamedTuple):
-    """Gradients `(K, P)`, the loss's terms, the new state, and the names of the parameters that move if not all."""
+    """Gradients `(K, P)`, the loss's terms, the new state, and which parameters move if not all, `(K, P)`."""
 
     vector: Tensor
     terms: dict[str, Tensor]
     state: State
-    moved: frozenset[str] | None
+    moves: Tensor | None
 
 
 def _detach(values: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -44,6 +44,11 @@ class Preparation:
         self.failures = [None] * len(self.seeds)
 
     @property
+    def net(self) -> Net:
+        """The network as the user gave it, without a method's further modules."""
+        return Net(self.build)
+
+    @property
     def models(self) -> int:
         """K, the number of models in the stack."""
         return len(self.seeds)

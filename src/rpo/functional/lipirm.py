@@ -24,6 +24,27 @@ def dummy_gradient(output: Tensor, y: Tensor, domain: Tensor, weight: Tensor, n_
     return domain_mean(sample_dummy_gradient(output, y, task), domain, weight, n_domains)
 
 
+def squared_mean(
+    values: Tensor, domain: Tensor, weight: Tensor, n_domains: int, estimator: Estimator = "square"
+) -> Tensor:
+    r"""An estimate of (E_e v)²: the `"square"` of the mean, or the `"split"` product of two half-batch means.
+
+    On a mini-batch E[v̄²] = (E v)² + Var(v̄) is too large; the product of means over disjoint halves (even and odd
+    rows) has no such bias, and can be negative. A domain with rows in one half only has no such product and counts
+    zero.
+
+    >>> squared_mean(torch.tensor([2.0, 12.0]), torch.tensor([0, 0]), torch.ones(2), 1, "split")
+    tensor([24.])
+    """
+    if estimator == "square":
+        return domain_mean(values, domain, weight, n_domains).square()
+    if estimator != "split":
+        raise InputError(f"unknown estimator {estimator!r} of the IRM penalty: use 'square' or 'split'")
+    odd = (torch.arange(len(values), device=values.device) % 2).to(weight.dtype)
+    first = domain_mean(values, domain, weight * (1 - odd), n_domains)
+    return first * domain_mean(values, domain, weight * odd, n_domains)
+
+
 def squared_dummy_gradient(
     output: Tensor,
     y: Tensor,
@@ -33,25 +54,13 @@ def squared_dummy_gradient(
     task: Task,
     estimator: Estimator = "square",
 ) -> Tensor:
-    r"""An estimate of G_e²: the `"square"` of the mean, or the `"split"` product of two half-batch means.
-
-    On a mini-batch E[Ĝ²] = G² + Var(Ĝ) is too large; the product of means over disjoint halves (even and
-    odd rows) has no such bias, and can be negative. A domain with rows in one half only has no such
-    product and counts zero.
+    r"""G_e² for every domain, estimated as `squared_mean` does.
 
     >>> output, y = torch.tensor([[1.0], [3.0]]), torch.tensor([0.0, 1.0])
-    >>> one = torch.zeros(2, dtype=torch.long)
-    >>> squared_dummy_gradient(output, y, one, torch.ones(2), 1, "regression", "split")
-    tensor([24.])
+    >>> squared_dummy_gradient(output, y, torch.tensor([0, 0]), torch.ones(2), 1, "regression")
+    tensor([49.])
     """
-    slope = sample_dummy_gradient(output, y, task)
-    if estimator == "square":
-        return domain_mean(slope, domain, weight, n_domains).square()
-    if estimator != "split":
-        raise InputError(f"unknown estimator {estimator!r} of the IRM penalty: use 'square' or 'split'")
-    odd = (torch.arange(len(output), device=output.device) % 2).to(weight.dtype)
-    first = domain_mean(slope, domain, weight * (1 - odd), n_domains)
-    return first * domain_mean(slope, domain, weight * odd, n_domains)
+    return squared_mean(sample_dummy_gradient(output, y, task), domain, weight, n_domains, estimator)
 
 
 def lipirm_terms(

@@ -2,21 +2,16 @@
 
 from rpo.engine.data import Batch
 from rpo.engine.nets import Net, Params
+from rpo.functional.losses import sample_dummy_gradient
 from rpo.methods.registry import BOTH, State, Terms, Values, method
-from rpo.methods.terms import ANNEAL, ESTIMATOR, ETA, L2, RESCALE, irm, risk, squared_norm
+from rpo.methods.terms import IRM_OPTIONS, IRM_SPACE, L2, irm, risk, squared_norm
 
 
-@method(
-    "irm-l2",
-    tasks=BOTH,
-    space={"eta": ETA, "anneal": ANNEAL, "c": L2},
-    options={"estimator": ESTIMATOR, "rescale": RESCALE},
-    cite="Arjovsky et al. 2019",
-)
+@method("irm-l2", tasks=BOTH, space={**IRM_SPACE, "c": L2}, options=IRM_OPTIONS, cite="Arjovsky et al. 2019")
 def irm_l2(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""mean_e R_e + η mean_e (d/dw R_e(w f))² + c‖θ‖²"""
     output = net(params, batch.x)
-    penalty, divisor = irm(output, batch, hp)
+    penalty, divisor = irm(sample_dummy_gradient(output, batch.y, hp.task), batch, hp)
     return {
         "risk": risk(output, batch, hp.task) / divisor,
         "irm": penalty / divisor,

@@ -105,12 +105,14 @@ class Values:
 class Gradient(NamedTuple):
     """What a method returns that makes its own update: gradients by parameter, the loss's terms, the new state.
 
-    Parameters without an entry stay as they are in this step, their moments too.
+    `moves` says by parameter which coordinates move in this step (empty: all); the others stay as they are, with
+    their moments, so that neither momentum nor decay drags them along.
     """
 
     by_parameter: dict[str, Tensor]
     terms: Terms
     state: State
+    moves: dict[str, Tensor]
 
 
 Objective = Callable[["Net", "Params", State, "Batch", Values], Any]

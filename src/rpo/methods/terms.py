@@ -6,9 +6,9 @@ from torch import Tensor
 from rpo.engine.data import Batch
 from rpo.engine.nets import Net, Params
 from rpo.functional.domains import domain_mean, domain_share, mean_over_domains
-from rpo.functional.lipirm import lipirm_terms, squared_dummy_gradient
+from rpo.functional.lipirm import lipirm_terms, squared_mean
 from rpo.functional.losses import Task, sample_loss
-from rpo.methods.registry import Hyper, Terms, Values, log_uniform, uniform
+from rpo.methods.registry import Terms, Values, log_uniform, uniform
 
 # The strength of the IRM penalty, and the share of the training after which it is in force.
 ETA = log_uniform(100.0, 0.1, 1e5)
@@ -22,7 +22,8 @@ ESTIMATOR = ("square", "split")
 REDUCTION = ("mean", "sum")
 LIPIRM_OPTIONS = {"reduction": REDUCTION, "estimator": ESTIMATOR, "rescale": RESCALE}
 
-__all__ = ["ANNEAL", "ESTIMATOR", "ETA", "L2", "LAM", "LIPIRM_OPTIONS", "REDUCTION", "RESCALE", "Hyper"]
+IRM_SPACE = {"eta": ETA, "anneal": ANNEAL}
+IRM_OPTIONS = {"estimator": ESTIMATOR, "rescale": RESCALE}
 
 
 def risks(output: Tensor, batch: Batch, task: Task) -> Tensor:
@@ -32,8 +33,7 @@ def risks(output: Tensor, batch: Batch, task: Task) -> Tensor:
 
 def risk(output: Tensor, batch: Batch, task: Task) -> Tensor:
     r"""mean_e R_e, over the domains that are there."""
-    share = domain_share(batch.weight, batch.domain, len(batch.size))
-    return (share * sample_loss(output, batch.y, task)).sum() / present(batch)
+    return mean_by_domain(sample_loss(output, batch.y, task), batch)
 
 
 def present(batch: Batch) -> Tensor:
@@ -41,9 +41,30 @@ def present(batch: Batch) -> Tensor:
     return (batch.size > 0).sum().clamp_min(1)
 
 
+def mean_by_domain(values: Tensor, batch: Batch) -> Tensor:
+    r"""mean_e mean_{i ∈ e} v_i: every domain counts the same, whatever its size."""
+    share = domain_share(batch.weight, batch.domain, len(batch.size))
+    return (share * values).sum() / present(batch)
+
+
 def squared_norm(params: Params) -> Tensor:
     r"""‖θ‖² over all weights and biases."""
     return torch.stack([p.square().sum() for p in params.values()]).sum()
+
+
+def gap(values: Tensor, batch: Batch) -> Tensor:
+    r"""mean over pairs of domains of mean (v_i − v_j)² = 2/(E − 1) Σ_e mean (v_e − v̄)²; `values` is `(E, ...)`."""
+    here = (batch.size > 0).reshape(-1, *(1,) * (values.dim() - 1))
+    centre = torch.where(here, values, 0).sum(0) / present(batch)
+    spread = torch.where(here, values - centre, 0).square().flatten(1).mean(1).sum()
+    return 2 * spread / (present(batch) - 1).clamp_min(1)
+
+
+def shuffled(uniform: Tensor, weight: Tensor) -> Tensor:
+    """A partner for each row: rows that count are shuffled among themselves, in the order of their random numbers."""
+    counts = weight > 0
+    order = (uniform + torch.where(counts, 0, 2)).argsort(stable=True)
+    return order[(counts.long().cumsum(0) - 1).clamp_min(0)]
 
 
 def annealed(eta: Tensor, batch: Batch, hp: Values) -> tuple[Tensor, Tensor]:
@@ -56,10 +77,10 @@ def annealed(eta: Tensor, batch: Batch, hp: Values) -> tuple[Tensor, Tensor]:
     return eta_now, divisor
 
 
-def irm(output: Tensor, batch: Batch, hp: Values) -> tuple[Tensor, Tensor]:
-    r"""η_t mean_e (d/dw R_e(w f))², and the divisor of the whole loss: the IRM term of the combined methods."""
+def irm(dummy: Tensor, batch: Batch, hp: Values) -> tuple[Tensor, Tensor]:
+    r"""η_t mean_e (d/dw R_e(w f))² from each row's share d/dw l(w f), and the divisor of the whole loss."""
     eta, divisor = annealed(hp.eta, batch, hp)
-    square = squared_dummy_gradient(output, batch.y, batch.domain, batch.weight, len(batch.size), hp.task, hp.estimator)
+    square = squared_mean(dummy, batch.domain, batch.weight, len(batch.size), hp.estimator)
     return eta * mean_over_domains(square, batch.size), divisor
 
 

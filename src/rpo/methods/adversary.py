@@ -1,0 +1,72 @@
+"""What DANN and CDANN share: a discriminator that guesses the domain, and turns taken with it."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.func import functional_call, grad
+from torch.nn import functional as F
+
+from rpo.engine.data import Batch
+from rpo.engine.nets import Net, Params, mlp
+from rpo.functional.domains import domain_share
+from rpo.methods.registry import Gradient, State, Values, log_uniform, one_of
+from rpo.methods.terms import present, risk
+
+SPACE = {
+    "lam": log_uniform(1.0, 0.01, 100.0),
+    "turns": one_of(1, 1, 2, 4, 8),
+    "penalty": log_uniform(1.0, 0.01, 10.0),
+}
+# The gradient penalty costs a second backward pass through the discriminator: computed only if asked for.
+OPTIONS = {"gradient_penalty": (False, True)}
+WIDTHS = (256, 256, 256)
+
+
+def discriminator(n_inputs: int, n_domains: int) -> torch.nn.Module:
+    """The network that guesses the domain from features."""
+    return mlp(n_inputs, n_domains, WIDTHS)
+
+
+def take_turns(
+    net: Net,
+    params: Params,
+    state: State,
+    batch: Batch,
+    hp: Values,
+    inputs: Callable[[Tensor, Params], Tensor],
+    share: Tensor,
+) -> Gradient:
+    r"""`turns` steps of the discriminator (min L_d + penalty · E‖∇L_d‖²), then one of the network (min R − λ L_d).
+
+    `inputs(features, params)` is what the discriminator sees, `share` what each row counts in L_d. Both losses are
+    computed, one is chosen, so that the models of a stack may take their turns at different steps.
+    """
+    critic_turn = torch.remainder(batch.step, hp.turns + 1) < hp.turns
+
+    def loss(params: Params) -> tuple[Tensor, dict[str, Tensor]]:
+        features = net.features(params, batch.x)
+        seen = inputs(features, params)
+        critic = net.parts["critic"]
+        own = {name.removeprefix("critic/"): p for name, p in params.items() if name.startswith("critic/")}
+
+        def guess(rows: Tensor) -> Tensor:
+            return F.cross_entropy(functional_call(critic, own, (rows,)), batch.domain, reduction="none")
+
+        adversary = (share * guess(seen)).sum()
+        task_risk = risk(net.head(params, features), batch, hp.task)
+        against = adversary
+        if hp.gradient_penalty:
+            slope = grad(lambda rows: guess(rows).sum())(seen)
+            against = against + hp.penalty * (share * slope.square().sum(1)).sum()
+        total = torch.where(critic_turn, against, task_risk - hp.lam * adversary)
+        return total, {"risk": task_risk, "adversary": adversary}
+
+    gradients, terms = grad(loss, has_aux=True)(params)
+    moves = {name: (critic_turn if "/" in name else ~critic_turn).expand_as(p).clone() for name, p in params.items()}
+    return Gradient(gradients, terms, state, moves)
+
+
+def even_share(batch: Batch) -> Tensor:
+    """Every domain counts the same, every row of it the same."""
+    return domain_share(batch.weight, batch.domain, len(batch.size)) / present(batch)

@@ -1,0 +1,33 @@
+"""CDANN: features from which a discriminator cannot tell the domain, class by class."""
+
+import torch
+from torch import nn
+
+from rpo.engine.data import Batch
+from rpo.engine.nets import Net, Params
+from rpo.functional.domains import domain_sum
+from rpo.methods.adversary import OPTIONS, SPACE, discriminator, take_turns
+from rpo.methods.registry import CLASSIFICATION, Gradient, State, Values, method
+
+
+def parts(net: Net, n_domains: int, n_classes: int) -> dict[str, nn.Module]:
+    """The discriminator, and what it is told of the class."""
+    return {"critic": discriminator(net.n_features, n_domains), "told": nn.Embedding(n_classes, net.n_features)}
+
+
+@method(
+    "cdann",
+    tasks=CLASSIFICATION,
+    space=SPACE,
+    options=OPTIONS,
+    parts=parts,
+    own_gradient=True,
+    beta1=0.5,
+    cite="Li et al. 2018",
+)
+def cdann(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Gradient:
+    r"""min_f max_d  mean_e R_e − λ Σ_i l_d(φ_i + embedding(y_i))/(K · count(y_i))"""
+    y = batch.y.long()
+    count = domain_sum(batch.weight, y, hp.n_classes)[y]
+    share = batch.weight / (hp.n_classes * torch.where(count == 0, 1, count))
+    return take_turns(net, params, state, batch, hp, lambda features, p: features + p["told/weight"][y], share)

@@ -1,0 +1,50 @@
+"""ERM-screened: ERM on the features whose slope on the target is the same in every domain (control, tables only)."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from torch import Tensor
+
+from rpo.engine.data import Batch
+from rpo.engine.nets import Net, Params
+from rpo.exceptions import InputError
+from rpo.functional.screening import screen
+from rpo.methods.registry import BOTH, State, Terms, Values, method, uniform
+from rpo.methods.terms import L2, risk, squared_norm
+
+if TYPE_CHECKING:
+    from rpo.engine.training import Preparation
+
+
+def prepare(run: "Preparation") -> State:
+    """Which features stay, as ones and zeros, for every model."""
+    data = run.data
+    if len(data.row_shape) != 1:
+        raise InputError(f"method 'erm-screened' needs a table of features: the rows given have shape {data.row_shape}")
+    kept = []
+    for model in range(run.models):
+        domain, _, weight = run.rows(model)
+        x = (data.x[model] if data.stacked else data.x).cpu().numpy()
+        y = (data.y[model] if data.stacked else data.y).cpu().numpy()
+        targets = y[:, None] if data.task != "multiclass" else np.eye(data.n_classes)[y]
+        kept.append(screen(x, targets, domain, weight, alpha=float(run.number("alpha")[model])).astype(float))
+    return {"kept": run.tensor(kept)}
+
+
+def predict(net: Net, params: Params, state: State, x: Tensor) -> Tensor:
+    """The output for rows without the features that were dropped."""
+    return net(params, x * state["kept"])
+
+
+@method(
+    "erm-screened",
+    tasks=BOTH,
+    space={"c": L2, "alpha": uniform(0.001, 0.0001, 0.01)},
+    prepare=prepare,
+    predict=predict,
+    cite="control",
+)
+def erm_screened(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
+    r"""mean_e R_e + c‖θ‖² on the features that pass Cochran's Q at α/d"""
+    output = predict(net, params, state, batch.x)
+    return {"risk": risk(output, batch, hp.task), "l2": hp.c * squared_norm(params)}

@@ -1,0 +1,30 @@
+"""GroupDRO: the domain that does worst counts most."""
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from rpo.engine.data import Batch
+from rpo.engine.nets import Net, Params
+from rpo.methods.registry import BOTH, State, Terms, Values, log_uniform, method
+from rpo.methods.terms import risks
+
+if TYPE_CHECKING:
+    from rpo.engine.training import Preparation
+
+
+def prepare(run: "Preparation") -> State:
+    """log q: equal for the domains that are there."""
+    size = run.data.size(run.models)
+    return {"log_q": torch.where(size > 0, 0.0, -torch.inf).log_softmax(1)}
+
+
+@method(
+    "groupdro", tasks=BOTH, space={"step": log_uniform(0.01, 1e-3, 0.1)}, prepare=prepare, cite="Sagawa et al. 2020"
+)
+def groupdro(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> tuple[Terms, State]:
+    r"""Σ_e q_e R_e,  q_e ← q_e exp(η R_e) / Σ"""
+    value = risks(net(params, batch.x), batch, hp.task)
+    # In logarithms: exp(η R) overflows where risks are large.
+    log_q = (state["log_q"] + hp.step * value.detach()).log_softmax(0)
+    return {"risk": (log_q.exp() * value).sum()}, {"log_q": log_q}

@@ -1,0 +1,45 @@
+"""RSC: the features a sample leans on most are muted, so that others must learn to do without them."""
+
+import torch
+from torch import Tensor
+from torch.func import grad
+
+from rpo.engine.data import Batch
+from rpo.engine.nets import Net, Params
+from rpo.functional.losses import Task, probability
+from rpo.methods.registry import CLASSIFICATION, State, Terms, Values, method, uniform
+from rpo.methods.terms import risk
+
+
+@method("rsc", tasks=CLASSIFICATION, space={"p": uniform(1 / 3, 0.0, 0.5)}, cite="Huang et al. 2020")
+def rsc(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
+    r"""mean_e R_e of head(m ∘ φ), m muting the top p features of the top p samples by loss of true-class probability"""
+    features = net.features(params, batch.x)
+    seen = features.detach()
+    slope = grad(lambda phi: true_class_score(net.head(params, phi), batch.y, hp.task).sum())(seen)
+    width, rows = seen.shape[1], (batch.weight > 0).sum()
+    kept = rank(slope) < width - torch.floor(hp.p * width)
+    muted = torch.where(kept, seen, 0)
+    drop = true_class_probability(net, params, seen, batch, hp) - true_class_probability(net, params, muted, batch, hp)
+    order = rank(torch.where(batch.weight > 0, drop, -torch.inf)[None])[0]
+    spared = order < len(seen) - torch.floor(hp.p * rows)
+    output = net.head(params, torch.where(kept | spared[:, None], features, 0))
+    return {"risk": risk(output, batch, hp.task)}
+
+
+def rank(values: Tensor) -> Tensor:
+    """The place of each value in its row, from zero for the smallest; equal values in their order."""
+    return torch.argsort(torch.argsort(values, dim=1, stable=True), dim=1, stable=True)
+
+
+def true_class_score(output: Tensor, y: Tensor, task: Task) -> Tensor:
+    """The logit of the class a row has: ±f for two classes."""
+    if task == "binary":
+        return output[:, 0] * (2 * y - 1)
+    return output.gather(1, y[:, None])[:, 0]
+
+
+def true_class_probability(net: Net, params: Params, features: Tensor, batch: Batch, hp: Values) -> Tensor:
+    """P(y_i | features), a number and no path for gradients."""
+    p = probability(net.head(params, features), hp.task)
+    return p.gather(1, batch.y.long()[:, None])[:, 0].detach()

@@ -1,0 +1,62 @@
+"""SagNet: what the features' style says is made useless, what their content says is kept."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from rpo.engine.data import Batch
+from rpo.engine.nets import Net, Params
+from rpo.methods.registry import BOTH, State, Terms, Values, log_uniform, method, uniform
+from rpo.methods.terms import mean_by_domain, risk, shuffled
+
+SMALL = 1e-5
+
+
+def draw(rng: np.random.Generator, rows: int, n_domains: int, numbers: Mapping[str, float]) -> dict[str, NDArray[Any]]:
+    """How much of its own style each row keeps, and the order in which rows are shuffled."""
+    own, order = rng.random((rows, 2)).T
+    return {"own": own.copy(), "order": order.copy()}
+
+
+def parts(net: Net, n_domains: int, n_classes: int) -> dict[str, nn.Module]:
+    """The head that judges by style (classes only)."""
+    return {"style": nn.Linear(net.n_features, n_classes if n_classes > 2 else 1)} if n_classes else {}
+
+
+@method(
+    "sagnet",
+    tasks=BOTH,
+    space={"w": log_uniform(0.1, 0.01, 10.0), "mix": uniform(1.0, 0.0, 1.0)},
+    draw=draw,
+    parts=parts,
+    cite="Nam et al. 2021",
+)
+def sagnet(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
+    r"""R(head(own content, mixed style)) + R(style head(other content, own style)) − w mean log-softmax(style head)"""
+    features = net.features(params, batch.x)
+    other = shuffled(batch.draw["order"], batch.weight)
+    mean, scale = features.mean(1, keepdim=True), (features.var(1, keepdim=True, unbiased=False) + SMALL).sqrt()
+    own = (1 - hp.mix * (1 - batch.draw["own"]))[:, None]
+    # The style of a flat feature vector is its mean and scale over the units; own = 1 leaves it as it is.
+    mixed = features + (1 - own) * ((features - mean) / scale * (scale[other] - scale) + mean[other] - mean)
+    terms = {"risk": risk(net.head(params, mixed), batch, hp.task)}
+    if hp.task == "regression":  # a style head needs classes
+        return terms
+    content = ((features - mean) / scale)[other].detach()
+    judged = net.part("style", params, (content * scale + mean).detach())
+    still = {name: p.detach() if name.startswith("style/") else p for name, p in params.items()}
+    fooled = net.part("style", still, content * scale + mean)
+    terms["style"] = risk(judged, batch, hp.task)
+    terms["adversary"] = -hp.w * mean_by_domain(log_probability(fooled).mean(1), batch)
+    return terms
+
+
+def log_probability(output: Tensor) -> Tensor:
+    """log P of every class; two classes share one logit."""
+    if output.shape[1] > 1:
+        return output.log_softmax(1)
+    return torch.cat([nn.functional.logsigmoid(-output), nn.functional.logsigmoid(output)], 1)

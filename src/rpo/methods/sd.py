@@ -1,0 +1,16 @@
+"""SD (spectral decoupling): small outputs, so that no single feature starves the others."""
+
+from rpo.engine.data import Batch
+from rpo.engine.nets import Net, Params
+from rpo.methods.registry import BOTH, State, Terms, Values, log_uniform, method
+from rpo.methods.terms import mean_by_domain, risk
+
+
+@method("sd", tasks=BOTH, space={"lam": log_uniform(0.1, 1e-5, 0.1)}, cite="Pezeshki et al. 2021")
+def sd(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
+    r"""mean_e R_e + λ mean f²"""
+    output = net(params, batch.x)
+    return {
+        "risk": risk(output, batch, hp.task),
+        "decoupling": hp.lam * mean_by_domain(output.square().mean(1), batch),
+    }
