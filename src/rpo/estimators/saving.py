@@ -41,7 +41,10 @@ def save(model: DomainEstimator, path: str | os.PathLike[str]) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as scratch:
         new = Path(scratch) / "new"
         new.mkdir()
-        save_file(_arrays(model), new / "weights.safetensors")
+        try:
+            save_file(_arrays(model), new / "weights.safetensors")
+        except SafetensorError as error:
+            raise OSError(f"cannot write {target}: {error}") from None
         (new / "model.json").write_text(card, encoding="utf-8")
         if target.exists():
             target.rename(Path(scratch) / "old")

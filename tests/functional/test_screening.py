@@ -1,0 +1,71 @@
+"""Screening by Cochran's Q: drops what differs, keeps what does not, never drops everything."""
+
+import numpy as np
+from scipy.stats import chi2
+
+from rpo.functional.screening import homogeneity, screen
+
+
+def confounded(seed, n=600, features=10):
+    """Feature 0 follows y with slopes 1, .6, .3; the nine others have the same relation in every domain."""
+    rng = np.random.default_rng(seed)
+    domain = np.arange(n) % 3
+    X = rng.normal(size=(n, features))
+    y = X[:, 1:4].sum(1) + rng.normal(size=n)
+    X[:, 0] = np.array([1.0, 0.6, 0.3])[domain] * y + 0.2 * rng.normal(size=n)
+    return X, y, domain
+
+
+def test_drops_the_confounder_and_at_most_one_other_in_95_of_100_seeds():
+    good = 0
+    for seed in range(100):
+        kept = screen(*confounded(seed))
+        good += not kept[0] and kept[1:].sum() >= 8
+    assert good >= 95
+
+
+def test_equal_slopes_give_uniform_probabilities():
+    """Under the hypothesis the p-values must not pile up near zero: 200 draws of 5 features, at 5 %."""
+    p = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(300, 5))
+        p.append(homogeneity(X, X.sum(1) + rng.normal(size=300), np.arange(300) % 3, np.ones(300)))
+    assert 0.03 < np.mean(np.concatenate(p) < 0.05) < 0.085
+
+
+def test_q_by_hand():
+    """One feature, two domains of four rows: slopes, HC0 variances and Q written out."""
+    x = np.array([0.0, 1, 2, 3, 0, 1, 2, 3])
+    y = np.array([0.0, 1, 3, 3, 0, 3, 3, 7])
+    domain = np.repeat([0, 1], 4)
+    slopes, variances = [], []
+    for rows in (slice(0, 4), slice(4, 8)):
+        c, t = x[rows] - 1.5, y[rows] - y[rows].mean()
+        b = (c @ t) / (c @ c)
+        slopes.append(b)
+        variances.append(((c * (t - b * c)) ** 2).sum() / (c @ c) ** 2)
+    w = 1 / np.array(variances)
+    mean = (w @ slopes) / w.sum()
+    q = w @ (np.array(slopes) - mean) ** 2
+    np.testing.assert_allclose(homogeneity(x[:, None], y, domain, np.ones(8)), chi2.sf(q, 1))
+
+
+def test_never_drops_everything_and_lives_with_little():
+    X, y, domain = confounded(0)
+    assert screen(X[:, :1], y, domain).tolist() == [True]
+    assert screen(np.column_stack([X[:, 0], np.ones(len(y))]), y, domain).tolist() == [False, True]
+    assert screen(X, y, np.zeros(len(y))).all()
+    assert screen(X[:4], y[:4], np.arange(4)).all()
+    assert screen(X, X[:, 1], domain)[1]  # a perfect fit has no residual to judge by
+
+
+def test_weights_are_repeats():
+    X, y, domain = confounded(1, n=120)
+    weight = np.arange(120) % 3
+    again = np.repeat(np.arange(120), weight)
+    np.testing.assert_allclose(
+        homogeneity(X, y, domain, weight.astype(float)),
+        homogeneity(X[again], y[again], domain[again], np.ones(len(again))),
+        rtol=1e-9,
+    )
