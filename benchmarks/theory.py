@@ -1,17 +1,13 @@
 """Ratios of the exact theory: cost linear in the grid, far below dense algebra, and stacked repetitions."""
 
-from collections.abc import Callable, Mapping
 from functools import partial
-from statistics import median
-from time import perf_counter
 
 import numpy as np
 
+from benchmarks.timing import Row, medians, row
 from rpo.theory import Problem, monte_carlo, problems, solve_1d
 from rpo.theory.montecarlo import draw_labels
 from rpo.theory.problem import Array
-
-Row = dict[str, object]
 
 ETA, LAM, RHO = 1.0, 1e-3, 1.0
 REPETITIONS = 200
@@ -21,24 +17,24 @@ def rows(quick: bool = False) -> list[Row]:
     """Every ratio from one interleaved run, as the median over rounds."""
     rounds = 3 if quick else 9
     small, large = (problems.get("cosine-two-domains", nodes=n) for n in (2001, 20001))
-    grid = _medians(rounds, {"small": lambda: _solve(small), "large": lambda: _solve(large)}, calls=5)
-    dense = _medians(1 if quick else 3, {"banded": lambda: _solve(small), "dense": lambda: dense_newton(small)})
+    grid = medians({"small": lambda: _solve(small), "large": lambda: _solve(large)}, rounds, calls=5)
+    dense = medians({"banded": lambda: _solve(small), "dense": lambda: dense_newton(small)}, 1 if quick else 3)
     result: list[Row] = [
-        _row("theory: solve, 20,001 nodes over 2,001", grid["large"] / grid["small"], "at most 12"),
-        _row("theory: dense Newton over solve, 2,001 nodes", dense["dense"] / dense["banded"], "at least 50"),
+        row("theory: solve, 20,001 nodes over 2,001", grid["large"] / grid["small"], aim="at most 12"),
+        row("theory: dense Newton over solve, 2,001 nodes", dense["dense"] / dense["banded"], aim="at least 50"),
     ]
     # One aim for every grid. 201 nodes resolve λ = 1e-3 (the variance is within 1 % of that on 2,001); on finer grids
     # arithmetic, and no longer the calls, takes the time, and the gain falls short.
     for name, nodes in (("cosine", 201), ("cosine-two-domains", 201), ("cosine", 501), ("cosine", 2001)):
         problem = problems.get(name, nodes=nodes)
         runs = {"stacked": partial(stacked, problem), "one by one": partial(one_by_one, problem)}
-        times = _medians(max(3, rounds // 2), runs)
+        times = medians(runs, max(3, rounds // 2))
         ratio = times["one by one"] / times["stacked"]
         result.append(
-            _row(
+            row(
                 f"theory: {REPETITIONS} repetitions one by one over stacked, {name}, {nodes} nodes",
                 ratio,
-                "at least 20",
+                aim="at least 20",
             )
         )
     return result
@@ -77,21 +73,3 @@ def dense_newton(problem: Problem, tolerance: float = 1e-11) -> Array:
 
 def _solve(problem: Problem) -> Array:
     return solve_1d(problem, ETA, LAM, RHO).f
-
-
-def _medians(rounds: int, runs: Mapping[str, Callable[[], object]], calls: int = 1) -> dict[str, float]:
-    """Median seconds of each run; the runs take turns, so that a busy machine slows all of them alike."""
-    for run in runs.values():
-        run()
-    seconds: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(rounds):
-        for name, run in runs.items():
-            start = perf_counter()
-            for _ in range(calls):
-                run()
-            seconds[name].append((perf_counter() - start) / calls)
-    return {name: median(values) for name, values in seconds.items()}
-
-
-def _row(name: str, value: float, aim: str) -> Row:
-    return {"name": name, "value": round(value, 1), "unit": "×", "aim": aim}

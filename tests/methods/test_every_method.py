@@ -11,7 +11,7 @@ from rpo import DomainClassifier, DomainRegressor
 from rpo.engine import Config, Net, make_data, mlp, train
 from rpo.engine.checkpoint import load_snapshot, save_snapshot
 from rpo.engine.stack import Stack
-from rpo.engine.training import Preparation, _begin
+from rpo.engine.training import Preparation, begin
 from rpo.exceptions import InputError
 from rpo.methods import get_method, methods
 from rpo.methods.terms import risk
@@ -76,9 +76,9 @@ def gradient(name, task, numbers, step=95):
     run = Preparation(data, [0], hp, options, build(task), config)
     parts = method.parts and partial(method.parts, n_domains=data.n_domains, n_classes=data.n_classes)
     net = Net(build(task), parts)
-    now = _begin(method, net, run)
+    now = begin(method, net, run)
     stack = Stack(method, net, data, [0], hp, options, config)
-    batch = next(stack._batches(step))
+    batch = next(stack.batches(step))
     found = stack._gradient(now.flat, now.state, batch)
     leaf = now.flat[0].detach().requires_grad_()
     state = {n: v[0] for n, v in now.state.items()}

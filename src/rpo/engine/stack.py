@@ -41,7 +41,7 @@ class Stack:
         """Train from a snapshot on; models that fail are noted and left alone."""
         flat, adam, state = now.flat, now.adam, now.state
         curve = []
-        for step, batch in zip(range(now.step, until), self._batches(now.step), strict=False):
+        for step, batch in zip(range(now.step, until), self.batches(now.step), strict=False):
             flat, adam, state, terms = self.step(flat, adam, state, batch)
             total = torch.stack(list(terms.values())).sum(0)
             curve.append(total)
@@ -53,7 +53,7 @@ class Stack:
         loss = torch.stack(curve) if curve else flat.new_zeros(0, len(flat))
         return Trained(self.method, self.net, Snapshot(flat, adam, state, until), failures, loss)
 
-    def _batches(self, first: int) -> Iterator[Batch]:
+    def batches(self, first: int) -> Iterator[Batch]:
         """One batch a step; without a batch size every step sees all rows."""
         data, size = self.data, self.config.batch_size
         everything = {name: getattr(data, name) for name in COLUMNS}

@@ -191,11 +191,11 @@ def train(
     width = stack_width(net, run.data, config)
     trained = []
     with Bar(config.steps * len(range(0, len(seeds), width)), f"{method.name}: {label}", config.progress) as bar:
-        for begin in range(0, len(seeds), width):
-            chosen = slice(begin, begin + width)
+        for lower in range(0, len(seeds), width):
+            chosen = slice(lower, lower + width)
             part = run.part(chosen)
             stack = Stack(method, net, part.data, part.seeds, part.numbers, part.options, config)
-            now = _begin(method, net, part) if start is None else cut(start, chosen)
+            now = begin(method, net, part) if start is None else cut(start, chosen)
             trained.append(stack.run(now, config.steps if until is None else until, part.failures, bar))
     return join(trained)
 
@@ -245,7 +245,7 @@ def _whole_run(
     return Preparation(data, seeds, hp, all_options, build, config, first)
 
 
-def _begin(method: Method, net: Net, run: Preparation) -> Snapshot:
+def begin(method: Method, net: Net, run: Preparation) -> Snapshot:
     """Random parameters, nothing learned, and whatever the method prepares."""
     state = {} if method.prepare is None else method.prepare(run)
     flat = torch.stack([net.init([seed, 0]) for seed in run.seeds]).to(run.data.x.device, run.config.dtype)

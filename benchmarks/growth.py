@@ -1,0 +1,76 @@
+"""How time and memory grow: with rows, models and domains; and what a stack too wide costs."""
+
+import os
+import subprocess
+import sys
+
+import torch
+
+from benchmarks.ours import stepper, table
+from benchmarks.timing import Row, medians, row
+from rpo.engine.training import STACK_BYTES
+
+HIDDEN = (64, 64)
+
+
+def rows(quick: bool = False) -> list[Row]:
+    """Ratios to the smallest; linear growth is the ratio of the sizes or less."""
+    torch.set_num_threads(1)
+    rounds = 3 if quick else 9
+    found = []
+    sizes = {n: stepper("irm-lip", table(20, n, 3), HIDDEN) for n in (4_000, 40_000, 400_000)}
+    time = medians({str(n): run for n, run in sizes.items()}, rounds)
+    found += [
+        row(f"growth: step on {n:,} rows over 4,000", time[str(n)] / time["4000"], aim=f"at most {n // 4000}")
+        for n in sizes
+    ]
+    data = table(10, 192 * 20, 3)
+    stacks = {k: stepper("irm-lip", data, HIDDEN, k, batch_size=64) for k in (5, 50, 200)}
+    time = medians({str(k): run for k, run in stacks.items()}, rounds)
+    found += [
+        row(f"growth: step of {k} models over 5", time[str(k)] / time["5"], aim=f"at most {k // 5}") for k in stacks
+    ]
+    domains = {e: stepper("irm-lip", table(10, 8_000, e), HIDDEN) for e in (4, 40, 400)}
+    time = medians({str(e): run for e, run in domains.items()}, rounds)
+    found += [
+        row(f"growth: step with {e} domains, same rows, over 4", time[str(e)] / time["4"], aim="near 1")
+        for e in domains
+    ]
+    return found + cap(rounds) + memory()
+
+
+def cap(rounds: int) -> list[Row]:
+    """CPU time a model-step against the size of the stack's largest tensor, K·N·h·4 bytes, around the cap."""
+    rows_each = 3 * 512
+    data = table(10, rows_each, 3)
+    found = []
+    per_model = rows_each * 64 * 4
+    runs = {}
+    for megabytes in (4, 16, 32, 64, 128):
+        models = max(1, megabytes * 2**20 // per_model)
+        runs[megabytes] = (models, stepper("irm-lip", data, HIDDEN, models))
+    time = medians({str(m): run for m, (_, run) in runs.items()}, rounds)
+    best = min(time[str(m)] / k for m, (k, _) in runs.items())
+    for megabytes, (models, _) in runs.items():
+        mark = " (the cap)" if megabytes * 2**20 == STACK_BYTES else ""
+        value = time[str(megabytes)] / models / best
+        found.append(row(f"stack of {models} models, {megabytes} MB a tensor{mark}: model-step over the best", value))
+    return found
+
+
+def memory() -> list[Row]:
+    """Peak memory of a process that trains a stack at the cap, over one that only imports."""
+    code = (
+        "import resource, torch; torch.set_num_threads(1)\n"
+        "from benchmarks.ours import stepper, table\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "step = stepper('irm-lip', table(10, 1536, 3), (64, 64), {models})\n"
+        "for _ in range(3): step()\n"
+        "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)"
+    )
+    models = STACK_BYTES // (1536 * 64 * 4)
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code.format(models=models)], env=environment, capture_output=True, text=True, check=True
+    )
+    return [row(f"peak memory of a stack at the cap ({models} models, 1,536 rows, 64-64)", float(done.stdout), "MB")]

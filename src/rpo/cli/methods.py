@@ -1,0 +1,78 @@
+"""`rpo methods`: every method with what it does, what it fits, and what there is to tune."""
+
+import json
+from typing import Annotated, Any, Literal
+
+import typer
+
+
+def methods(
+    task: Annotated[
+        Literal["regression", "classification"] | None, typer.Option(help="Only those that fit this task.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """List the methods: name, tasks, what each does, hyper-parameters with their ranges, reference.
+
+    Examples:
+
+      rpo methods --task regression
+
+      rpo methods --json
+    """
+    entries = [entry for entry in _entries() if task is None or task in entry["tasks"]]
+    if as_json:
+        print(json.dumps(entries, indent=2, ensure_ascii=False))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"{len(entries)} methods", title_justify="left", show_lines=True)
+    for column, ratio in (
+        ("method", None),
+        ("what it does", 3),
+        ("hyper-parameters: default (range)", 3),
+        ("reference", 1),
+    ):
+        table.add_column(column, ratio=ratio, no_wrap=ratio is None)
+    for entry in entries:
+        only = "" if len(entry["tasks"]) == 2 else f" ({entry['tasks'][0]} only)"
+        table.add_row(entry["name"], entry["summary"] + only, "\n".join(_tunable(entry)), entry["reference"])
+    Console().print(table)
+
+
+def _entries() -> list[dict[str, Any]]:
+    from rpo.methods import methods as registered
+
+    def words(tasks: tuple[str, ...]) -> list[str]:
+        return [word for word, known in (("regression", "regression"), ("classification", "binary")) if known in tasks]
+
+    return [
+        {
+            "name": method.name,
+            "tasks": words(method.tasks),
+            "summary": method.summary,
+            "formula": method.formula,
+            "hyperparameters": {
+                name: {"default": hyper.default, "range": str(hyper)} for name, hyper in method.space.items()
+            },
+            "options": {
+                name: {"default": values[0], "values": list(values)} for name, values in method.options.items()
+            },
+            "reference": method.cite,
+        }
+        for method in registered()
+    ]
+
+
+def _tunable(entry: dict[str, Any]) -> list[str]:
+    numbers = [
+        f"{name}: {'by formula' if value['default'] is None else format(value['default'], 'g')} ({value['range']})"
+        for name, value in entry["hyperparameters"].items()
+    ]
+    options = [
+        f"{name}: {' | '.join(map(str, value['values']))}"
+        for name, value in entry["options"].items()
+        if len(value["values"]) > 1
+    ]
+    return numbers + options
