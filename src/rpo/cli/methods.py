@@ -27,14 +27,18 @@ def methods(
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"{len(entries)} methods", title_justify="left", show_lines=True)
-    for column, ratio in (
-        ("method", None),
-        ("what it does", 3),
-        ("hyper-parameters: default (range)", 3),
-        ("reference", 1),
-    ):
-        table.add_column(column, ratio=ratio, no_wrap=ratio is None)
+    rate = entries[0]["hyperparameters"]["lr"]
+    table = Table(
+        title=f"{len(entries)} methods",
+        caption=f"all have lr: {rate['default']:g} ({rate['range']})",
+        title_justify="left",
+        caption_justify="left",
+        show_lines=True,
+    )
+    table.add_column("method", no_wrap=True)
+    table.add_column("what it does", ratio=3)
+    table.add_column("hyper-parameters: default (range)", ratio=3)
+    table.add_column("reference", ratio=1)
     for entry in entries:
         only = "" if len(entry["tasks"]) == 2 else f" ({entry['tasks'][0]} only)"
         table.add_row(entry["name"], entry["summary"] + only, "\n".join(_tunable(entry)), entry["reference"])
@@ -69,6 +73,7 @@ def _tunable(entry: dict[str, Any]) -> list[str]:
     numbers = [
         f"{name}: {'by formula' if value['default'] is None else format(value['default'], 'g')} ({value['range']})"
         for name, value in entry["hyperparameters"].items()
+        if name != "lr"
     ]
     options = [
         f"{name}: {' | '.join(map(str, value['values']))}"

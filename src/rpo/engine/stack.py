@@ -12,6 +12,7 @@ from torch.utils._pytree import tree_map
 from rpo.engine.adam import AdamState, adam_step, cosine
 from rpo.engine.config import Config
 from rpo.engine.data import COLUMNS, Batch, Data, draw_rows, gather
+from rpo.engine.memory import keep_freed_pages
 from rpo.engine.nets import Net, Params
 from rpo.engine.progress import Bar
 from rpo.engine.trained import Snapshot, Trained
@@ -31,6 +32,7 @@ class Stack:
         options: Mapping[str, Any],
         config: Config,
     ) -> None:
+        keep_freed_pages()
         self.method, self.net, self.data, self.seeds = method, net, data, seeds
         self.numbers, self.options, self.config = dict(numbers), dict(options), config
         self.steps = torch.tensor(float(config.steps), dtype=config.dtype, device=data.x.device)

@@ -17,13 +17,15 @@ from rpo.engine.folds import fold_of_rows
 from rpo.engine.nets import Net
 from rpo.engine.progress import Bar
 from rpo.engine.stack import Stack
+from rpo.engine.threads import threads_for
 from rpo.engine.trained import Snapshot, Trained, cut, join
 from rpo.exceptions import InputError, TrainingError
 from rpo.functional.losses import squared_residual
 from rpo.methods.registry import Method, State, get_method
 
-# Above this, eager tensors of a stack leave the allocator's cache and every step pays for fresh pages.
-STACK_BYTES = 32 * 2**20
+# The largest tensor of a stack, K·N·h numbers. Measured (`python -m benchmarks growth`): a model-step is cheapest at
+# 16 MB; from 32 MB on the C library takes fresh pages for every tensor, and at 128 MB it costs nearly twice as much.
+STACK_BYTES = 16 * 2**20
 
 
 @dataclass
@@ -196,7 +198,8 @@ def train(
             part = run.part(chosen)
             stack = Stack(method, net, part.data, part.seeds, part.numbers, part.options, config)
             now = begin(method, net, part) if start is None else cut(start, chosen)
-            trained.append(stack.run(now, config.steps if until is None else until, part.failures, bar))
+            with threads_for(len(part.seeds) * numbers_of_one(net, part.data, config)):
+                trained.append(stack.run(now, config.steps if until is None else until, part.failures, bar))
     return join(trained)
 
 
@@ -254,6 +257,10 @@ def begin(method: Method, net: Net, run: Preparation) -> Snapshot:
 
 def stack_width(net: Net, data: Data, config: Config) -> int:
     """How many models to train at once, so that no tensor of the stack passes `STACK_BYTES`."""
+    return max(1, STACK_BYTES // (numbers_of_one(net, data, config) * config.dtype.itemsize))
+
+
+def numbers_of_one(net: Net, data: Data, config: Config) -> int:
+    """Numbers in the largest tensor of a step of one model: rows times the widest layer."""
     rows = data.n_rows if config.batch_size is None else config.batch_size * data.n_domains
-    widest = max(max(shape[0] for shape in net.shapes.values()), data.x.shape[-1], 1)
-    return max(1, STACK_BYTES // (rows * widest * config.dtype.itemsize))
+    return rows * max(max(shape[0] for shape in net.shapes.values()), data.x.shape[-1], 1)

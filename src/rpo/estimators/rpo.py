@@ -118,7 +118,7 @@ class RPORegressor(RegressorTarget, RegressorMixin, _RPO):  # type: ignore[misc]
     random_state : int or None
         The seed: the same seed gives the same model.
     dtype, device, compile, verbose
-        Precision ("auto": double up to 20,000 rows), device, `torch.compile`, progress bar.
+        Precision ("auto": double up to 1,000 rows), device, `torch.compile`, progress bar.
 
     Attributes
     ----------

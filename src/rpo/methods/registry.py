@@ -55,7 +55,7 @@ class Hyper:
     def __str__(self) -> str:
         if self.values:
             return "{" + ", ".join(f"{v:g}" for v in self.values) + "}"
-        return f"{'log-uniform' if self.log else 'uniform'} {self.low:g} to {self.high:g}"
+        return f"{'log-uniform' if self.log else 'uniform'} {self.low:.3g} to {self.high:.3g}"
 
 
 def log_uniform(default: float | None, low: float, high: float) -> Hyper:
