@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from rpo.cli import data, theory
+from rpo.cli import bench, data, methods, theory
 from rpo.exceptions import InputError, TrainingError
 
 app = typer.Typer(
@@ -15,7 +15,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+app.add_typer(bench.app, name="bench")
 app.add_typer(data.app, name="data")
+app.command()(methods.methods)
 app.command()(theory.theory)
 
 

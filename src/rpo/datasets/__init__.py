@@ -1,6 +1,16 @@
 """Data sets: tables that ship with the package, and synthetic ones whose truth is known."""
 
+from rpo.datasets.confounded import Confounded, make_confounded
 from rpo.datasets.synthetic import Uneven, make_uneven
 from rpo.datasets.tables import Table, load_cigar, load_radon, load_wage
 
-__all__ = ["Table", "Uneven", "load_cigar", "load_radon", "load_wage", "make_uneven"]
+__all__ = [
+    "Confounded",
+    "Table",
+    "Uneven",
+    "load_cigar",
+    "load_radon",
+    "load_wage",
+    "make_confounded",
+    "make_uneven",
+]

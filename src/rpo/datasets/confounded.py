@@ -1,0 +1,181 @@
+"""Domains made from a table by confounders that follow the target differently in each (the paper's Table 1)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpo.datasets.tables import Table, load_cigar, load_wage
+from rpo.exceptions import InputError
+from rpo.grouping.cluster import Array, kmeans
+
+Labels = NDArray[np.intp]
+
+TABLES = {"cigar": load_cigar, "wage": load_wage}
+# The deviation of the confounders in the test domain, and the two features the strata are made of.
+TEST_NOISE = {"cigar": 5.0, "wage": 8.0}
+STRATA_BY = {"cigar": ("year", "price"), "wage": ("educ", "exper")}
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rows for one purpose: standardised features, standardised target, domain and stratum."""
+
+    X: Array
+    y: Array
+    domain: Labels
+    stratum: Labels
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+@dataclass(frozen=True, eq=False)
+class Confounded:
+    """Training and validation rows of the training domains, and the test domain; `names` are the columns of X.
+
+    `bad` says which (domain, stratum) cells were corrupted, shape (E, K).
+    """
+
+    train: Part
+    validation: Part
+    test: Part
+    names: tuple[str, ...]
+    bad: NDArray[np.bool_]
+
+
+def make_confounded(
+    table: Literal["cigar", "wage"] = "cigar",
+    *,
+    quality: Literal["clean", "mix"] = "clean",
+    columns: Literal["all", "causal"] = "all",
+    test_share: float = 0.25,
+    validation_share: float = 0.2,
+    confounders: int = 2,
+    slopes: tuple[float, ...] = (1.0, 0.6, 0.3),
+    noise: float = 0.2,
+    test_slope: float = 0.0,
+    test_noise: float | None = None,
+    n_strata: int = 5,
+    strata_by: tuple[str, str] | None = None,
+    bad_cells: int = 2,
+    bad_strata: int = 1,
+    keep: float = 0.2,
+    label_noise: float = 1.5,
+    label_noise_first: bool = False,
+    seed: int = 0,
+) -> Confounded:
+    """z = s_e·y + τ ε: confounders of slope s_e in training domain e; in the test domain slope 0 and noise that drowns.
+
+    Rows are dealt at random: a quarter to the test domain, the rest to one training domain for each slope. Strata
+    are k-means clusters of two features. `quality="mix"` makes `bad_cells` strata of one domain and `bad_strata`
+    strata of every training domain bad: they keep a share `keep` of their rows, and `label_noise` is the deviation
+    of what is added to their labels, after the confounders are made or, with `label_noise_first`, before.
+    Scales and strata are taken from the rows outside the test domain. `columns="causal"` leaves the confounders out.
+
+    >>> data = make_confounded("cigar", seed=1)
+    >>> len(data.train), len(data.validation), len(data.test), data.names[-2:]
+    (828, 207, 345, ('confounder_0', 'confounder_1'))
+    >>> make_confounded("cigar", quality="mix", seed=1).bad.sum(axis=1).tolist()
+    [1, 3, 1]
+    """
+    _check(table, quality, columns, slopes, n_strata, bad_cells, bad_strata)
+    shares = {"test_share": test_share, "validation_share": validation_share, "keep": keep}
+    for name, share in shares.items():
+        if not 0 < share <= (1 if name == "keep" else 0.9):
+            raise InputError(f"{name} is {share}: give a share of the rows, above 0 and below 1.")
+    source, n_domains = TABLES[table](), len(slopes)
+    by = STRATA_BY[table] if strata_by is None else strata_by
+    rng = np.random.default_rng([seed, 0])
+
+    domain = _deal(rng, len(source.frame), test_share, n_domains)
+    inside = domain < n_domains
+    X = _standard(source.X.to_numpy(float), inside)
+    y = _standard(source.y.to_numpy(float), inside)
+    stratum = _strata(X[:, [_place(source, name) for name in by]], inside, n_strata)
+    bad = np.zeros((n_domains + 1, n_strata), dtype=bool)
+    kept, error = np.ones(len(y), dtype=bool), np.zeros(len(y))
+    if quality == "mix":
+        bad[:n_domains] = _bad_cells(rng, n_domains, n_strata, bad_cells, bad_strata)
+        hit = bad[domain, stratum]
+        kept = ~hit | (rng.uniform(size=len(y)) < keep)
+        error = np.where(hit, label_noise * rng.normal(size=len(y)), 0.0)
+    if columns == "all":
+        slope = np.append(slopes, test_slope)[domain, None]
+        spread = np.where(inside, noise, TEST_NOISE[table] if test_noise is None else test_noise)[:, None]
+        followed = y + error if label_noise_first else y
+        X = np.hstack([X, slope * followed[:, None] + spread * rng.normal(size=(len(y), confounders))])
+    y = y + error
+
+    validation = np.zeros(len(y), dtype=bool)
+    for e in range(n_domains):
+        rows = rng.permutation(np.flatnonzero(kept & (domain == e)))
+        validation[rows[: round(validation_share * len(rows))]] = True
+    names = (*source.features, *(f"confounder_{j}" for j in range(confounders if columns == "all" else 0)))
+
+    def part(chosen: NDArray[np.bool_]) -> Part:
+        return Part(X[chosen], y[chosen], np.where(inside, domain, 0)[chosen], stratum[chosen])
+
+    return Confounded(part(kept & inside & ~validation), part(kept & validation), part(~inside), names, bad[:n_domains])
+
+
+def _deal(rng: np.random.Generator, rows: int, test_share: float, n_domains: int) -> Labels:
+    """A domain for each row; the last number is the test domain."""
+    order = rng.permutation(rows)
+    n_test = round(test_share * rows)
+    domain = np.empty(rows, dtype=np.intp)
+    domain[order[:n_test]] = n_domains
+    domain[order[n_test:]] = np.arange(rows - n_test) % n_domains
+    return domain
+
+
+def _standard(values: Array, inside: NDArray[np.bool_]) -> Array:
+    known = values[inside]
+    standard: Array = (values - known.mean(0)) / known.std(0)
+    return standard
+
+
+def _strata(points: Array, inside: NDArray[np.bool_], n_strata: int) -> Labels:
+    distinct, count = np.unique(points[inside], axis=0, return_counts=True)
+    clusters = kmeans(distinct, count.astype(float), n_strata)
+    labels: Labels = np.argmax(clusters.scores(points), axis=1)
+    return labels
+
+
+def _bad_cells(
+    rng: np.random.Generator, n_domains: int, n_strata: int, bad_cells: int, bad_strata: int
+) -> NDArray[np.bool_]:
+    bad = np.zeros((n_domains, n_strata), dtype=bool)
+    order = rng.permutation(n_strata)
+    bad[:, order[:bad_strata]] = True
+    bad[rng.integers(n_domains), order[bad_strata : bad_strata + bad_cells]] = True
+    return bad
+
+
+def _place(table: Table, name: str) -> int:
+    if name not in table.features:
+        raise InputError(f"strata_by names {name!r}, which is none of the features {', '.join(table.features)}.")
+    return table.features.index(name)
+
+
+def _check(
+    table: str,
+    quality: str,
+    columns: str,
+    slopes: tuple[float, ...],
+    n_strata: int,
+    bad_cells: int,
+    bad_strata: int,
+) -> None:
+    for name, value, known in (
+        ("table", table, TABLES),
+        ("quality", quality, ("clean", "mix")),
+        ("columns", columns, ("all", "causal")),
+    ):
+        if value not in known:
+            raise InputError(f"{name} {value!r} is unknown: use one of {', '.join(known)}.")
+    if not slopes or n_strata < 1:
+        raise InputError("give at least one slope, for there is one training domain a slope, and at least one stratum.")
+    if bad_cells < 0 or bad_strata < 0 or bad_cells + bad_strata > n_strata:
+        raise InputError(f"bad_cells={bad_cells} and bad_strata={bad_strata} must fit into the {n_strata} strata.")

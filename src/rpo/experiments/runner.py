@@ -1,0 +1,139 @@
+"""A list of runs done: what is missing is packed into stacks, stacks go to workers, records to the store."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+import torch
+
+from rpo.engine.progress import Bar, Show
+from rpo.exceptions import InputError, TrainingError
+from rpo.experiments.records import Record
+from rpo.experiments.specification import Run, canonical
+from rpo.experiments.stacks import pack, run_stack
+from rpo.experiments.store import Store
+
+PROBE_STEPS = 8
+Records = dict[str, Record]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What there is to do: records by hash of what is done, and the stacks that are missing."""
+
+    done: Records
+    stacks: list[list[Run]]
+
+    @property
+    def missing(self) -> int:
+        """Runs to do."""
+        return sum(map(len, self.stacks))
+
+    def seconds(self, jobs: int = 1) -> float:
+        """How long the missing runs will take: by what their like took before, else by a training of a few steps."""
+        known: dict[bytes, list[float]] = {}
+        for record in self.done.values():
+            known.setdefault(_cost_kind(record.run), []).append(record.seconds)
+        total = 0.0
+        for stack in self.stacks:
+            kind = _cost_kind(stack[0])
+            if kind not in known:
+                steps = min(PROBE_STEPS, stack[0].training.steps)
+                probe = [record.seconds for record in run_stack(stack[:4], steps)]
+                known[kind] = [second * stack[0].training.steps / steps for second in probe]
+            total += mean(known[kind]) * len(stack)
+        return total / max(1, min(jobs, len(self.stacks)))
+
+
+def _cost_kind(run: Run) -> bytes:
+    return canonical([run.method, run.data.model_dump(mode="json"), run.leave_one_out, run.training.steps])
+
+
+def plan(runs: Sequence[Run], store: Store, *, width: int | None = None) -> Plan:
+    """Look at what is there; nothing is written. The stacks of a study are always the same, less what is done."""
+    unique = {run.digest: run for run in runs}
+    done = {digest: record for digest, run in unique.items() if (record := store.read(run)) is not None}
+    missing = ([run for run in stack if run.digest not in done] for stack in pack(unique.values(), width))
+    return Plan(done, [stack for stack in missing if stack])
+
+
+def execute(
+    runs: Sequence[Run],
+    store: Store,
+    *,
+    jobs: int = 1,
+    width: int | None = None,
+    progress: Show = "auto",
+    label: str = "runs",
+) -> Records:
+    """Do every run that has no record yet; all records by hash.
+
+    Each record is on disk before the next stack is waited for, so a kill loses the stacks in flight and no more. The
+    workers are joblib's: another backend (`joblib.parallel_config`) runs the same stacks elsewhere.
+    """
+    if jobs < 1:
+        raise InputError(f"jobs is {jobs}: give at least one")
+    with store.lock():
+        todo = plan(runs, store, width=width)
+        store.set_aside()
+        records = dict(todo.done)
+        with Bar(todo.missing, label, progress) as bar:
+            for stack in _results(todo.stacks, jobs):
+                for record in stack:
+                    store.write(record)
+                    records[record.run.digest] = record
+                bar.advance(len(stack))
+    return records
+
+
+def _results(stacks: Sequence[Sequence[Run]], jobs: int) -> Iterator[list[Record]]:
+    """The records of each stack, in the order in which they come."""
+    jobs = min(jobs, len(stacks))
+    if jobs <= 1:
+        threads = torch.get_num_threads()
+        try:
+            yield from map(run_stack, stacks)
+        finally:
+            torch.set_num_threads(threads)
+        return
+    from joblib import Parallel, delayed
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+    from joblib.parallel import get_active_backend
+
+    workers = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
+    local = type(get_active_backend()[0]).__name__ == "LokyBackend"
+    parent = os.getpid() if local else None
+    try:
+        yield from workers(delayed(_work)(stack, parent) for stack in stacks)
+    except BrokenProcessPool:
+        raise TrainingError(
+            "a worker process was killed, perhaps for lack of memory: the same command goes on where this one stopped"
+        ) from None
+
+
+def _work(stack: Sequence[Run], parent: int | None) -> list[Record]:
+    """One stack, in a worker that does not outlive the local process it works for."""
+    if parent is not None:
+        _watch(parent)
+    return run_stack(stack)
+
+
+_watched: set[int] = set()
+
+
+def _watch(parent: int) -> None:
+    """End this process once its parent is gone: nobody would take its result, and it would idle for minutes."""
+
+    def wait() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.2)
+        os._exit(1)
+
+    if os.getppid() != parent:
+        os._exit(1)
+    if parent not in _watched:
+        _watched.add(parent)
+        threading.Thread(target=wait, daemon=True).start()

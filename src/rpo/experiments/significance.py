@@ -1,0 +1,128 @@
+"""How sure a difference is: Welch's t-test with the paper's stars, a paired test, effect size, Holm's correction."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+Array = NDArray[np.float64]
+
+# Values that differ by less than this, relative to their size, are the same but for rounding.
+ROUNDING = 1e-12
+# The paper's signs: p below 0.01, 0.05, 0.1.
+LEVELS = ((0.01, "***"), (0.05, "**"), (0.1, "*"))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A row against the reference; None where there are too few values to say."""
+
+    difference: float
+    """Mean of the row less mean of the reference."""
+    p: float | None
+    """Welch's test, two-sided."""
+    p_paired: float | None
+    """Paired t-test over the seeds that both have."""
+    effect: float | None
+    """Hedges' g: the difference in standard deviations, corrected for few values; infinite if nothing varies."""
+
+
+def compare(row: Mapping[int, float], reference: Mapping[int, float]) -> Comparison:
+    """Values by seed against the reference's values by seed.
+
+    >>> result = compare({0: 2.0, 1: 3.0, 2: 4.0}, {0: 1.0, 1: 1.5, 2: 2.0})
+    >>> result.difference, round(result.p, 3), round(result.p_paired, 3), round(result.effect, 2)
+    (1.5, 0.104, 0.035, 1.52)
+    """
+    a, b = np.array(list(row.values()), dtype=float), np.array(list(reference.values()), dtype=float)
+    shared = sorted(row.keys() & reference.keys())
+    difference = float(a.mean() - b.mean()) if len(a) and len(b) else float("nan")
+    pairs = [np.array([values[seed] for seed in shared], dtype=float) for values in (row, reference)]
+    return Comparison(difference, welch(a, b), paired(*pairs), hedges(a, b))
+
+
+def welch(a: Array, b: Array) -> float | None:
+    r"""t = (ā − b̄)/√(s_a²/n_a + s_b²/n_b), two-sided p at Welch and Satterthwaite's degrees of freedom.
+
+    Without any variance p is 1 if the means are equal, else 0; with fewer than two values a side, None.
+
+    >>> welch(np.array([1.0, 1.0]), np.array([1.0, 1.0])), welch(np.array([1.0, 1.0]), np.array([2.0, 2.0]))
+    (1.0, 0.0)
+    """
+    if min(len(a), len(b)) < 2:
+        return None
+    size = _size(a, b)
+    variances = [_variance(a, size) / len(a), _variance(b, size) / len(b)]
+    freedom = sum(variances) ** 2 / (sum(v**2 / (len(x) - 1) for v, x in zip(variances, (a, b), strict=True)) or 1.0)
+    return _two_sided(a.mean() - b.mean(), sum(variances), freedom, size)
+
+
+def paired(a: Array, b: Array) -> float | None:
+    r"""t = d̄/(s_d/√n) of the differences d, two-sided; p is 1 if all are zero, 0 if all are the same otherwise.
+
+    >>> one, two = np.array([1.0, 1.0]), np.array([1.0, 2.0])
+    >>> paired(one, one), paired(two + 0.5, two), paired(one[:1], two[:1])
+    (1.0, 0.0, None)
+    """
+    if len(a) < 2:
+        return None
+    d, size = a - b, _size(a, b)
+    return _two_sided(d.mean(), _variance(d, size) / len(d), len(d) - 1, size)
+
+
+def _two_sided(difference: float, variance: float, freedom: float, size: float) -> float:
+    """P(|T| ≥ |difference|/√variance); with no variance at all, 1 for no difference and 0 for any."""
+    if variance == 0:
+        return float(abs(difference) <= ROUNDING * size)
+    return float(2 * stats.t.sf(abs(difference) / np.sqrt(variance), freedom))
+
+
+def _size(a: Array, b: Array) -> float:
+    return float(max(np.abs(a).max(), np.abs(b).max()))
+
+
+def _variance(values: Array, size: float) -> float:
+    """s² (n − 1); zero where the values differ by rounding only."""
+    return 0.0 if np.ptp(values) <= ROUNDING * size else float(values.var(ddof=1))
+
+
+def hedges(a: Array, b: Array) -> float | None:
+    r"""g = (1 − 3/(4(n_a + n_b) − 9)) (ā − b̄)/√((s_a² + s_b²)/2).
+
+    >>> round(hedges(np.array([1.0, 3.0]), np.array([0.0, 2.0])), 3)
+    0.404
+    """
+    if min(len(a), len(b)) < 2:
+        return None
+    difference = float(a.mean() - b.mean())
+    size = _size(a, b)
+    spread = float(np.sqrt((_variance(a, size) + _variance(b, size)) / 2))
+    if spread == 0:
+        return 0.0 if abs(difference) <= ROUNDING * size else float(np.copysign(np.inf, difference))
+    return (1 - 3 / (4 * (len(a) + len(b)) - 9)) * difference / spread
+
+
+def holm(p: Sequence[float | None]) -> list[float | None]:
+    r"""p̃_(i) = max_{j ≤ i} min(1, (m − j + 1) p_(j)), p sorted ascending (Holm 1979); None stays None.
+
+    >>> holm([0.01, 0.04, None, 0.03])
+    [0.03, 0.06, None, 0.06]
+    """
+    known = sorted((value, place) for place, value in enumerate(p) if value is not None)
+    adjusted: list[float | None] = [None] * len(p)
+    largest = 0.0
+    for rank, (value, place) in enumerate(known):
+        largest = max(largest, min(1.0, (len(known) - rank) * value))
+        adjusted[place] = largest
+    return adjusted
+
+
+def stars(p: float | None) -> str:
+    """The paper's signs.
+
+    >>> [stars(p) for p in (0.009, 0.01, 0.05, 0.1, None)]
+    ['***', '**', '*', '', '']
+    """
+    return next((sign for level, sign in LEVELS if p is not None and p < level), "")

@@ -1,0 +1,176 @@
+"""Runs packed into stacks, and one stack trained and measured: what a worker does."""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from time import process_time
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from rpo.engine import Config, Data, mlp, stack_data, train
+from rpo.experiments.metrics import measure, risk_of_domain
+from rpo.experiments.problems import Problem, load
+from rpo.experiments.records import Measured, Record, versions
+from rpo.experiments.references import REFERENCES
+from rpo.experiments.specification import Number, Run, canonical
+from rpo.functional.penalties import optimal_lambda
+
+# Rows of all data sets of a stack together: beyond, its tensors leave the processor's cache and each step is dearer.
+STACK_ROWS = 24_000
+
+
+class Model(NamedTuple):
+    """One model of a stack: which run it belongs to, what it trains on, and the domain left out, if one is."""
+
+    run: int
+    data: Data
+    left_out: int | None
+
+
+def pack(runs: Iterable[Run], width: int | None = None) -> list[list[Run]]:
+    """Runs of one method and option set on data of one shape, together up to `STACK_ROWS` rows or `width` runs.
+
+    The same runs are always packed in the same way, whatever the number of workers.
+
+    >>> from rpo.experiments.specification import DataSpec
+    >>> cigar = DataSpec(name="confounded")
+    >>> runs = [Run(data=cigar, method=m, seed=s) for s in range(3) for m in ("erm-l2", "rpo")]
+    >>> [[f"{run.method} {run.seed}" for run in stack] for stack in pack(runs, width=2)]
+    [['erm-l2 0', 'erm-l2 1'], ['erm-l2 2'], ['rpo 0', 'rpo 1'], ['rpo 2']]
+    """
+    known: dict[bytes, Data] = {}  # the shape of a data set does not depend on the seed
+
+    def train_of(run: Run) -> Data:
+        key = canonical(run.data.model_dump(mode="json"))
+        if key not in known:
+            known[key] = load(run.data, run.seed).train
+        return known[key]
+
+    def kind(run: Run) -> bytes:
+        train = train_of(run)
+        shape = (train.n_domains, train.n_outputs, *train.row_shape)
+        return canonical([run.data.name, shape, run.model_dump(mode="json", exclude={"numbers", "seed", "data"})])
+
+    stacks = []
+    for _, group in groupby(sorted(runs, key=kind), key=kind):
+        members = list(group)
+        first = train_of(members[0])
+        models = 1 + first.n_domains if members[0].leave_one_out else 1
+        size = width or max(1, STACK_ROWS // (models * first.n_rows))
+        stacks += [members[i : i + size] for i in range(0, len(members), size)]
+    return stacks
+
+
+def run_stack(runs: Sequence[Run], steps: int | None = None) -> list[Record]:
+    """Train and measure the runs of one stack. Nothing is raised: a run that cannot be done is a failed record.
+
+    `steps` cuts the training short, for estimates of the time.
+    """
+    torch.set_num_threads(1)
+    start = process_time()
+    try:
+        outcomes = _reference(runs) if runs[0].method in REFERENCES else _trained(runs, steps)
+    except Exception as error:
+        if len(runs) > 1:  # whose fault it was shows when each is alone
+            return [record for run in runs for record in run_stack([run], steps)]
+        outcomes = [f"{type(error).__name__}: {' '.join(str(error).split())}"]
+    seconds = float(f"{(process_time() - start) / len(runs):.3g}")
+    return [_record(run, outcome, seconds) for run, outcome in zip(runs, outcomes, strict=True)]
+
+
+def _record(run: Run, outcome: Measured | str, seconds: float) -> Record:
+    if isinstance(outcome, Measured) and not outcome.finite:
+        outcome = "the model's output is not finite"
+    if isinstance(outcome, str):
+        return Record(run=run, status="failed", reason=outcome, seconds=seconds, versions=versions())
+    return Record(run=run, status="done", measured=outcome, seconds=seconds, versions=versions())
+
+
+def _models(runs: Sequence[Run], problems: Sequence[Problem]) -> list[Model]:
+    """A model for each run, and one more for each domain left out if that is asked."""
+    models = []
+    for place, (run, problem) in enumerate(zip(runs, problems, strict=True)):
+        data = problem.train
+        models.append(Model(place, data, None))
+        if run.leave_one_out:
+            models += [
+                Model(place, data.with_weight(data.weight * (data.domain != e)), e) for e in range(data.n_domains)
+            ]
+    return models
+
+
+def _trained(runs: Sequence[Run], steps: int | None) -> list[Measured | str]:
+    first = runs[0]
+    problems = [load(run.data, run.seed) for run in runs]
+    models = _models(runs, problems)
+    data = stack_data([model.data for model in models])
+    config = Config(
+        steps=steps or first.training.steps,
+        batch_size=first.training.batch_size,
+        schedule=first.training.schedule,
+        device="cpu",
+        dtype=getattr(torch, first.training.dtype),
+        progress=False,
+    )
+    trained = train(
+        first.method,
+        lambda: mlp(data.row_shape[0], data.n_outputs, first.training.hidden),
+        data,
+        seeds=[runs[model.run].seed for model in models],
+        numbers={
+            name: [_number(runs[model.run].numbers[name], model.data) for model in models] for name in first.numbers
+        },
+        options=first.options,
+        config=config,
+    )
+
+    def output(parts: Sequence[Data]) -> list[Tensor]:
+        """Outputs for each model's own rows, the padding cut off."""
+        stacked = trained.output(stack_data(parts).x, stacked=True)
+        return [rows[: part.n_rows] for rows, part in zip(stacked, parts, strict=True)]
+
+    on_validation = output([problems[model.run].validation for model in models])
+    on_tests = {name: output([problems[model.run].tests[name] for model in models]) for name in problems[0].tests}
+    on_train = output([model.data for model in models]) if first.leave_one_out else []
+    left_out: list[list[float | None]] = [[] for _ in runs]
+    outcomes: list[Measured | str] = []
+    for k, model in enumerate(models):
+        failure = trained.failures[k]
+        if model.left_out is not None:
+            rows = problems[model.run].train
+            left_out[model.run].append(None if failure else risk_of_domain(on_train[k], rows, model.left_out))
+        elif failure is not None:
+            outcomes.append(failure)
+        else:
+            tests = {name: outputs[k] for name, outputs in on_tests.items()}
+            outcomes.append(measure(problems[model.run], on_validation[k], tests))
+    return [
+        outcome.model_copy(update={"left_out_risk": risks}) if risks and isinstance(outcome, Measured) else outcome
+        for outcome, risks in zip(outcomes, left_out, strict=True)
+    ]
+
+
+def _number(value: Number, data: Data) -> float:
+    """A hyper-parameter for the engine: by formula from the model's own data, NaN if left to the method."""
+    if value == "formula":
+        return optimal_lambda(data.size(1)[0].numpy())
+    return float("nan") if value is None else float(value)
+
+
+def _reference(runs: Sequence[Run]) -> list[Measured | str]:
+    outcomes: list[Measured | str] = []
+    for run in runs:
+        problem = load(run.data, run.seed)
+        whole, *without = _models([run], [problem])
+        fit = REFERENCES[run.method]
+        predict = fit(whole.data)
+        tests = {name: predict(data.x) for name, data in problem.tests.items()}
+        measured = measure(problem, predict(problem.validation.x), tests)
+        risks = [
+            risk_of_domain(fit(m.data)(problem.train.x), problem.train, m.left_out)
+            for m in without
+            if m.left_out is not None
+        ]
+        outcomes.append(measured.model_copy(update={"left_out_risk": risks or None}))
+    return outcomes

@@ -1,0 +1,40 @@
+"""A study of a few seconds, for tests; as a script `small.py FOLDER JOBS` it is the process that gets killed."""
+
+import sys
+from pathlib import Path
+
+from rpo.experiments import DataSpec, Row, Setting, Store, Study, Training, execute, get_rule, make_table
+from rpo.experiments.render import to_csv
+
+
+def study(steps: int = 20, seeds: int = 2, leave_one_out: bool = False) -> Study:
+    return Study(
+        name="small",
+        rows=(
+            Row("ERM", "erm-l2", ({"c": 1e-3}, {"c": 1e-2})),
+            Row("IRM", "irm-lip", ({"eta": 10.0, "lam": "formula"},)),
+            Row("RPO", "rpo"),
+            Row("mean", "mean", ranked=False),
+        ),
+        settings=tuple(
+            Setting(f"Cigar {q}", DataSpec(name="confounded", options={"quality": q})) for q in ("clean", "mix")
+        ),
+        seeds=tuple(range(seeds)),
+        reference="RPO",
+        training=Training(hidden=(4,), steps=steps),
+        leave_one_out=leave_one_out,
+    )
+
+
+def table(of: Study, records: dict) -> str:
+    return to_csv(make_table(of, records, get_rule("validation"), title="small"))
+
+
+# Long enough to be killed in, one run a stack so that there is much to lose.
+KILLED = {"steps": 150, "seeds": 4}
+
+if __name__ == "__main__":
+    folder, jobs = Path(sys.argv[1]), int(sys.argv[2])
+    killed = study(**KILLED)
+    found = execute(killed.runs(), Store(folder), jobs=jobs, width=1, progress=False)
+    (folder / "table.csv").write_text(table(killed, found))

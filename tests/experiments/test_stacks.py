@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+import torch
+
+from rpo.engine import make_data
+from rpo.experiments import DataSpec, Run
+from rpo.experiments.metrics import measure, metrics, risk_of_domain
+from rpo.experiments.problems import Problem, load
+from rpo.experiments.stacks import pack, run_stack
+
+
+def test_packing_keeps_every_run_once_and_kinds_apart(small):
+    runs = small.study(leave_one_out=True).runs()
+    for width in (None, 1, 3):
+        stacks = pack(runs, width)
+        assert sorted(run.digest for stack in stacks for run in stack) == sorted(run.digest for run in runs)
+        for stack in stacks:
+            assert len({(run.method, str(run.options), run.training) for run in stack}) == 1
+            assert width is None or len(stack) <= width
+    assert pack(runs) == pack(runs)
+
+
+def test_data_of_two_shapes_are_never_one_stack():
+    every = [DataSpec(name="confounded", options={"columns": c}) for c in ("all", "causal")]
+    stacks = pack([Run(data=data, method="erm-l2", seed=s) for s in range(2) for data in every])
+    assert [len({run.data.options["columns"] for run in stack}) for stack in stacks] == [1, 1]
+
+
+def test_the_mean_predictor_by_hand():
+    run = Run(data=DataSpec(name="confounded"), method="mean", leave_one_out=True)
+    (record,) = run_stack([run])
+    problem = load(run.data, 0)
+    means = [float(problem.train.y[problem.train.domain == e].mean()) for e in range(3)]
+    truth = problem.tests["test"].y.numpy()
+    assert record.measured.test["test"]["mse"] == pytest.approx(np.mean((truth - np.mean(means)) ** 2), rel=1e-5)
+    left = problem.train.y[problem.train.domain == 2].numpy()
+    expected = np.mean((left - np.mean(means[:2])) ** 2)
+    assert record.measured.left_out_risk[2] == pytest.approx(expected, rel=1e-5)
+
+
+def test_left_out_models_never_see_the_domain():
+    """Rows of a domain that are nonsense change every score but that of the model trained without it."""
+    from dataclasses import replace
+
+    from rpo.experiments import problems
+
+    run = Run(data=DataSpec(name="confounded"), method="erm-l2", numbers={"c": 1e-3}, leave_one_out=True)
+    run = run.model_copy(update={"training": run.training.model_copy(update={"steps": 5})})
+    (before,) = run_stack([run])
+
+    @problems.problem("muddled")
+    def muddled(seed=0):
+        real = load(run.data, seed)
+        x = torch.where((real.train.domain == 1)[:, None], 100.0, real.train.x)
+        return Problem(replace(real.train, x=x), real.validation, real.tests)
+
+    try:
+        (after,) = run_stack([run.model_copy(update={"data": DataSpec(name="muddled")})])
+        # The score itself is taken on the muddled rows; the others' models were trained on them.
+        assert after.measured.left_out_risk[0] != before.measured.left_out_risk[0]
+        assert after.measured.validation_risk != before.measured.validation_risk
+
+        @problems.problem("muddled labels")
+        def labels(seed=0):
+            real = load(run.data, seed)
+            y = torch.where(real.train.domain == 1, real.train.y + 7, real.train.y)
+            return Problem(replace(real.train, y=y), real.validation, real.tests)
+
+        (shifted,) = run_stack([run.model_copy(update={"data": DataSpec(name="muddled labels")})])
+        real = load(run.data, 0).train
+        assert shifted.measured.left_out_risk[1] != before.measured.left_out_risk[1]
+        # (f − y − 7)² − (f − y)² = 49 − 14 (f − y), so the same f gives the mean residual twice over.
+        rise = shifted.measured.left_out_risk[1] - before.measured.left_out_risk[1]
+        residual = (49 - rise) / 14
+        assert abs(residual) < np.sqrt(before.measured.left_out_risk[1]) + 1e-6
+        assert len(real.y) > 0
+    finally:
+        for name in ("muddled", "muddled labels"):
+            problems.PROBLEMS.pop(name, None)
+
+
+def test_measures_by_hand():
+    train = make_data(torch.zeros(2, 1), torch.zeros(2), torch.tensor([0, 1]), task="regression")
+    valid = make_data(torch.zeros(3, 1), torch.tensor([0.0, 1.0, 2.0]), torch.tensor([0, 0, 1]), task="regression")
+    found = measure(Problem(train, valid, {"a": valid, "b": train}), torch.ones(3, 1), {"a": torch.ones(3, 1)})
+    assert found.validation_risk == [0.5, 1.0]
+    # d/dw of mean (w − y)² at one: 2 mean (1 − y), squared.
+    assert found.validation_irm == [1.0, 4.0]
+    assert found.test == {"a": {"mse": 0.666667}}
+    assert risk_of_domain(torch.full((3, 1), torch.nan), valid, 0) is None
+
+
+def test_accuracy_of_classes():
+    y = torch.tensor([0.0, 1.0, 1.0])
+    binary = make_data(torch.zeros(3, 1), y, torch.zeros(3, dtype=torch.long), task="binary")
+    assert metrics(torch.tensor([[-1.0], [1.0], [-1.0]]), binary) == {"accuracy": pytest.approx(2 / 3)}
+    several = make_data(torch.zeros(3, 1), y.long(), torch.zeros(3, dtype=torch.long), task="multiclass")
+    assert metrics(torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), several) == {"accuracy": 1.0}
