@@ -80,7 +80,7 @@ CASES = {
         X,
         Y,
         {"domains": DOMAINS},
-        "unknown method 'magic': use one of erm-l2",
+        "unknown method 'magic': use one of andmask",
     ),
     "unknown hyper-parameter": (
         DomainRegressor("erm-l2", hyperparameters={"gamma": 1}),
