@@ -2,25 +2,22 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 from torch import nn
 
 from rpo.engine import Config, Data, Net, factory, make_data, mlp, predict, train
 from rpo.engine.training import first_stage
-from rpo.estimators.inputs import Array, check_finite, check_target, codes, weighted_moments
+from rpo.estimators.inputs import Array, check_finite, codes, weighted_moments
+from rpo.estimators.quality import collapse_strength, fitted_penalties, quality_table
 from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning
-from rpo.functional.losses import Task, probability
-from rpo.functional.statistics import MIN_ROWS, cell_weight
+from rpo.functional.losses import Task
 from rpo.grouping import find_strata
 from rpo.methods import Method
 
@@ -29,16 +26,6 @@ FULL_BATCH_ROWS = 4096
 # Up to this many rows double precision costs next to nothing; beyond, it takes twice the time.
 DOUBLE_ROWS = 1_000
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
-
-
-@dataclass(frozen=True)
-class FittedPenalties:
-    """The penalties a model was trained with: `eta` by domain, `rho` by (domain, stratum), and `lam`."""
-
-    eta: "pd.Series[float]"
-    rho: "pd.Series[float]"
-    lam: float
-    scheme: str
 
 
 class DomainEstimator(BaseEstimator):  # type: ignore[misc]
@@ -109,8 +96,19 @@ class DomainEstimator(BaseEstimator):  # type: ignore[misc]
         self.state_ = {n: value[0].cpu().numpy() for n, value in trained.snapshot.state.items()}
         self.loss_curve_ = trained.curve[:, 0].cpu().numpy()
         if {"eta", "rho", "sigma"} <= set(self.state_):
-            self._describe(data, str(options["scheme"]))
-        self._warn_of_collapse(data, numbers, options)
+            unit = getattr(self, "y_scale_", 1.0)
+            self.quality_ = quality_table(data, self.state_, self.domains_, self.strata_, unit)
+            self.penalties_ = fitted_penalties(self.quality_, self.state_, self.domains_, str(options["scheme"]))
+        if task == "regression":
+            eta = self.state_.get("eta", numbers.get("eta", 0.0))
+            strength = collapse_strength(data, np.asarray(eta, dtype=float), str(options.get("reduction")))
+            if strength > 2:
+                warnings.warn(
+                    f"the IRM penalty is strong (η·E[y²] = {strength:.3g}, above 2): predicting zero everywhere "
+                    "is a minimum of the loss; look at the predictions, or lower the penalty",
+                    CollapseWarning,
+                    stacklevel=2,
+                )
         return self
 
     # --- checking -----------------------------------------------------------------------------------------------
@@ -268,54 +266,7 @@ class DomainEstimator(BaseEstimator):  # type: ignore[misc]
             n_classes=data.n_classes,
         )
 
-    # --- after training -----------------------------------------------------------------------------------------
-
-    def _describe(self, data: Data, scheme: str) -> None:
-        """`quality_`, worst cells first, and `penalties_`."""
-        shape = {"n_domains": data.n_domains, "n_strata": data.n_strata}
-        count = cell_weight(data.domain.numpy(), data.stratum.numpy(), weight=data.weight.numpy(), **shape)
-        e, k = np.nonzero(count)
-        table = pd.DataFrame(
-            {
-                "domain": self.domains_[e],
-                "stratum": self.strata_[k],
-                "n": count[e, k],
-                "density": (count / np.maximum(count.sum(1, keepdims=True), 1e-300))[e, k],
-                "noise": self.state_["sigma"][e, k].astype(float) * getattr(self, "y_scale_", 1.0),
-                "rho": self.state_["rho"][e, k].astype(float),
-                # Too few rows to judge: the noise of such a cell is that of the pool.
-                "judged": count[e, k] >= MIN_ROWS,
-            }
-        )
-        if np.all(table["n"] % 1 == 0):
-            table["n"] = table["n"].astype(int)
-        self.quality_ = table.sort_values("rho", ascending=False, kind="stable", ignore_index=True)
-        self.penalties_ = FittedPenalties(
-            eta=pd.Series(self.state_["eta"].astype(float), index=pd.Index(self.domains_, name="domain"), name="eta"),
-            rho=table.set_index(["domain", "stratum"])["rho"],
-            lam=float(self.state_["lam"]),
-            scheme=scheme,
-        )
-
-    def _warn_of_collapse(self, data: Data, numbers: dict[str, float], options: dict[str, Any]) -> None:
-        r"""Along f = t·y the loss is (1 − t)² Σ_e m_e + 4t²(1 − t)² Σ_e η_e m_e², m_e = E_e[y²]: once
-        Σ_e η_e m_e² / Σ_e m_e passes 2, it has a minimum near t = 0 too.
-        """
-        if data.task != "regression":
-            return
-        eta = np.asarray(self.state_.get("eta", numbers.get("eta", 0.0)), dtype=float)
-        size = data.size(1)[0].numpy()
-        square = np.bincount(data.domain.numpy(), (data.weight * data.y.square()).numpy(), minlength=data.n_domains)
-        rows = size if options.get("reduction") == "sum" else 1.0
-        power = rows * square / np.maximum(size, 1e-300)
-        strength = float((eta * power**2).sum() / power.sum())
-        if strength > 2:
-            warnings.warn(
-                f"the IRM penalty is strong (η·E[y²] = {strength:.3g}, above 2): predicting zero everywhere "
-                "is a minimum of the loss; look at the predictions, or lower the penalty",
-                CollapseWarning,
-                stacklevel=3,
-            )
+    # --- predicting ---------------------------------------------------------------------------------------------
 
     def _outputs(self, X: ArrayLike) -> torch.Tensor:
         """f(x) for new rows, `(n, c)`."""
@@ -344,51 +295,3 @@ class DomainEstimator(BaseEstimator):  # type: ignore[misc]
         from rpo.estimators.saving import save
 
         save(self, path)
-
-
-class RegressorTarget:
-    """The target of a regression: standardised, so that penalties mean the same on any scale."""
-
-    def _encode(self, y: NDArray[Any], weight: Array) -> tuple[Array, Task]:
-        try:
-            values = np.asarray(y, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InputError("the target of a regression must be numbers; for classes use a classifier") from None
-        check_target(values, weight)
-        mean, scale = weighted_moments(values[:, None], weight)
-        self.y_mean_, self.y_scale_ = float(mean[0]), float(scale[0])
-        return (values - self.y_mean_) / self.y_scale_, "regression"
-
-    def predict(self, X: ArrayLike) -> Array:
-        """The predicted target of each row."""
-        output = self._outputs(X)[:, 0].double().numpy()  # type: ignore[attr-defined]
-        value: Array = output * self.y_scale_ + self.y_mean_
-        return value
-
-
-class ClassifierTarget:
-    """The target of a classification: two classes share one logit, more have one each."""
-
-    def _encode(self, y: NDArray[Any], weight: Array) -> tuple[NDArray[Any], Task]:
-        check_classification_targets(y)
-        used = y[weight > 0]
-        self.classes_, code = np.unique(y, return_inverse=True)
-        if len(np.unique(used)) < 2:
-            raise InputError(
-                f"the target has one class only ({str(used[0])!r}): a classifier needs two classes or more"
-            )
-        if len(self.classes_) == 2:
-            return code.astype(np.float64), "binary"
-        return code.astype(np.int64), "multiclass"
-
-    def predict_proba(self, X: ArrayLike) -> Array:
-        """The probability of each class, in the order of `classes_`."""
-        output: torch.Tensor = self._outputs(X)  # type: ignore[attr-defined]
-        value: Array = probability(output.double(), self.task_).numpy()  # type: ignore[attr-defined]
-        return value
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The likeliest class of each row."""
-        likeliest = self.predict_proba(X).argmax(1)
-        chosen: NDArray[Any] = self.classes_[likeliest]
-        return chosen

@@ -6,7 +6,8 @@ from typing import Any, Literal
 from sklearn.base import ClassifierMixin, RegressorMixin
 from torch import nn
 
-from rpo.estimators.base import ClassifierTarget, DomainEstimator, RegressorTarget
+from rpo.estimators.base import DomainEstimator
+from rpo.estimators.targets import ClassifierTarget, RegressorTarget
 from rpo.methods import Method, get_method
 
 

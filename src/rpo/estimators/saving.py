@@ -15,8 +15,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 from torch import nn
 
-from rpo.estimators.base import DomainEstimator, FittedPenalties
+from rpo.estimators.base import DomainEstimator
 from rpo.estimators.domain import DomainClassifier, DomainRegressor
+from rpo.estimators.quality import fitted_penalties
 from rpo.estimators.rpo import RPOClassifier, RPORegressor
 from rpo.exceptions import InputError
 
@@ -168,9 +169,7 @@ def _restore(model: DomainEstimator, card: dict[str, Any], arrays: dict[str, NDA
         setattr(model, f"{prefix}_", found)
     if "quality" in card:
         model.quality_ = pd.read_json(StringIO(json.dumps(card["quality"])), orient="split", precise_float=True)
-        rho = model.quality_.set_index(["domain", "stratum"])["rho"]
-        eta = pd.Series(model.state_["eta"].astype(float), index=pd.Index(model.domains_, name="domain"), name="eta")
-        model.penalties_ = FittedPenalties(eta, rho, float(model.state_["lam"]), str(card["scheme"]))
+        model.penalties_ = fitted_penalties(model.quality_, model.state_, model.domains_, str(card["scheme"]))
 
 
 def _check_shapes(model: DomainEstimator, folder: Path) -> None:

@@ -1,0 +1,67 @@
+"""What a fitted model says about the data: cells from worst to best, penalties, and the danger of collapse."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rpo.engine import Data
+from rpo.estimators.inputs import Array
+from rpo.functional.statistics import MIN_ROWS, cell_weight
+
+
+@dataclass(frozen=True)
+class FittedPenalties:
+    """The penalties a model was trained with: `eta` by domain, `rho` by (domain, stratum), and `lam`."""
+
+    eta: "pd.Series[float]"
+    rho: "pd.Series[float]"
+    lam: float
+    scheme: str
+
+
+def quality_table(
+    data: Data, state: Mapping[str, NDArray[Any]], domains: NDArray[Any], strata: NDArray[Any], unit: float
+) -> pd.DataFrame:
+    """A row for each (domain, stratum) cell that has rows, worst first; noise in the unit of the target."""
+    shape = {"n_domains": data.n_domains, "n_strata": data.n_strata}
+    count = cell_weight(data.domain.numpy(), data.stratum.numpy(), weight=data.weight.numpy(), **shape)
+    e, k = np.nonzero(count)
+    table = pd.DataFrame(
+        {
+            "domain": domains[e],
+            "stratum": strata[k],
+            "n": count[e, k],
+            "density": (count / np.maximum(count.sum(1, keepdims=True), 1e-300))[e, k],
+            "noise": state["sigma"][e, k].astype(float) * unit,
+            "rho": state["rho"][e, k].astype(float),
+            # Too few rows to judge: the noise of such a cell is that of the pool.
+            "judged": count[e, k] >= MIN_ROWS,
+        }
+    )
+    if np.all(table["n"] % 1 == 0):
+        table["n"] = table["n"].astype(int)
+    return table.sort_values("rho", ascending=False, kind="stable", ignore_index=True)
+
+
+def fitted_penalties(
+    quality: pd.DataFrame, state: Mapping[str, NDArray[Any]], domains: NDArray[Any], scheme: str
+) -> FittedPenalties:
+    """The penalties by name, from the table and the state of the model."""
+    eta = pd.Series(state["eta"].astype(float), index=pd.Index(domains, name="domain"), name="eta")
+    rho = quality.set_index(["domain", "stratum"])["rho"]
+    return FittedPenalties(eta, rho, float(state["lam"]), scheme)
+
+
+def collapse_strength(data: Data, eta: Array, reduction: str) -> float:
+    r"""Σ_e η_e m_e² / Σ_e m_e, m_e = E_e[y²]: above 2 the loss has a second minimum near zero.
+
+    Along f = t·y the loss is (1 − t)² (Σ_e m_e + 4t² Σ_e η_e m_e²). In the sum form m_e is Σ_i y_i².
+    """
+    size = data.size(1)[0].numpy()
+    square = np.bincount(data.domain.numpy(), (data.weight * data.y.square()).numpy(), minlength=data.n_domains)
+    power = square if reduction == "sum" else square / np.maximum(size, 1e-300)
+    return float((eta * power**2).sum() / power.sum())

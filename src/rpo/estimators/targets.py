@@ -1,0 +1,60 @@
+"""What a regression and a classification make of the target, and of the network's output."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.multiclass import check_classification_targets
+
+from rpo.estimators.inputs import Array, check_target, weighted_moments
+from rpo.exceptions import InputError
+from rpo.functional.losses import Task, probability
+
+
+class RegressorTarget:
+    """The target of a regression: standardised, so that penalties mean the same on any scale."""
+
+    def _encode(self, y: NDArray[Any], weight: Array) -> tuple[Array, Task]:
+        try:
+            values = np.asarray(y, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError("the target of a regression must be numbers; for classes use a classifier") from None
+        check_target(values, weight)
+        mean, scale = weighted_moments(values[:, None], weight)
+        self.y_mean_, self.y_scale_ = float(mean[0]), float(scale[0])
+        return (values - self.y_mean_) / self.y_scale_, "regression"
+
+    def predict(self, X: ArrayLike) -> Array:
+        """The predicted target of each row."""
+        output = self._outputs(X)[:, 0].double().numpy()  # type: ignore[attr-defined]
+        value: Array = output * self.y_scale_ + self.y_mean_
+        return value
+
+
+class ClassifierTarget:
+    """The target of a classification: two classes share one logit, more have one each."""
+
+    def _encode(self, y: NDArray[Any], weight: Array) -> tuple[NDArray[Any], Task]:
+        check_classification_targets(y)
+        used = y[weight > 0]
+        self.classes_, code = np.unique(y, return_inverse=True)
+        if len(np.unique(used)) < 2:
+            raise InputError(
+                f"the target has one class only ({str(used[0])!r}): a classifier needs two classes or more"
+            )
+        if len(self.classes_) == 2:
+            return code.astype(np.float64), "binary"
+        return code.astype(np.int64), "multiclass"
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """The probability of each class, in the order of `classes_`."""
+        output: torch.Tensor = self._outputs(X)  # type: ignore[attr-defined]
+        value: Array = probability(output.double(), self.task_).numpy()  # type: ignore[attr-defined]
+        return value
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The likeliest class of each row."""
+        likeliest = self.predict_proba(X).argmax(1)
+        chosen: NDArray[Any] = self.classes_[likeliest]
+        return chosen
