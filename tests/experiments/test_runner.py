@@ -124,14 +124,14 @@ def _records(folder):
 
 
 def test_killed_at_random_moments_it_still_ends_as_if_undisturbed(small, tmp_path):
-    """SIGKILL, six times, at random moments of the study; then the same command to the end."""
+    """SIGKILL, five times, at random moments of the study; then the same command to the end."""
     study = small.study(**small.KILLED)
     undisturbed = execute(study.runs(), Store(tmp_path / "undisturbed"), width=1, progress=False)
     folder = tmp_path / "killed"
     (folder / "runs").mkdir(parents=True)
     seed = random.randrange(2**32)
     moments, kills, counts = random.Random(seed), 0, []
-    while kills < 6:
+    while kills < 5:
         before = len(_records(folder))
         with _start(folder, 1) as process:
             # Past the imports: it has begun once a first new record is there; then any moment of the next half second.

@@ -47,22 +47,25 @@ def test_bad_choices_are_one_line(call, says):
         table1(**call)
 
 
-def hand_made(means):
-    """A table of two seeds whose cells have the given means, the same in every setting."""
+def hand_made(means, home=None):
+    """A table of two seeds whose cells have the given means, the same in every setting, and risks at home."""
     study = table1("quick", seeds=2)
     records = {}
     for row, setting in study.cells():
         for seed in study.seeds:
             for run in study.candidates(row, setting, seed):
                 mse = means.get(row.label, 9.0) + (0.01 if seed else -0.01)
-                measured = Measured(validation_risk=[1.0], validation_irm=[1.0], test={"test": {"mse": mse}})
+                risk = [(home or {}).get(row.label, 1.0)]
+                measured = Measured(validation_risk=risk, validation_irm=[1.0], test={"test": {"mse": mse}})
                 records[run.digest] = Record(run=run, status="done", measured=measured, seconds=0, versions={})
     return make_table(study, records, get_rule("validation"), title=TITLE)
 
 
 def test_the_summary_says_what_the_figures_say_either_way():
     same = {RPO: 2.0, PERMUTED: 2.0, UNIFORM: 2.001, SAME_FORM: 2.002, MEAN: 1.0, SCREENED: 0.9, CAUSAL: 0.5}
-    words = "\n".join(summary(hand_made(same)))
+    words = "\n".join(summary(hand_made(same, {RPO: 0.9, "ERM + l2": 0.25})))
+    assert "10% to 10% for RPO, 0% to 0% for IRM + lip in the same sum form" in words
+    assert "75% to 75% for ERM + l2" in words
     assert "Cigar clean: RPO has test MSE 2.00, below the best comparison method" in words
     assert "better than 7 of 7" in words
     assert "differs (p < 0.05) from 0 of 12 controls" in words

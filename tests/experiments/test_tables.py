@@ -49,6 +49,7 @@ def test_cells_are_the_chosen_values_compared_with_the_reference(study, records)
     assert cell.p == pytest.approx(stats.ttest_ind(MSE["ERM"], MSE["RPO"], equal_var=False).pvalue)
     assert cell.marks == "***"
     assert cell.picked == "c=0.001 ×3"
+    assert cell.validation_risk == 1.0
     assert table.cell("IRM", "Cigar clean").marks == ""
     assert table.cell("RPO", "Cigar clean").comparison is None
     assert table.best(study.settings[0]) == "RPO"  # the mean is better but does not compete

@@ -22,7 +22,9 @@ def _bench() -> None:
 def table1(
     profile: Annotated[str, typer.Option(help="'quick' (two minutes) or 'paper' (ten seeds, all grids).")] = "quick",
     seeds: Annotated[int | None, typer.Option(help="Another number of seeds than the profile's.")] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Worker processes, of one thread each.")] = 2,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Worker processes of one thread each. [default: one a core]")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Where records, tables and figures go. [default: out/table1-PROFILE]"),
@@ -51,6 +53,8 @@ def table1(
     """
     import json
 
+    from joblib import cpu_count
+
     from rpo.experiments.figures import write_figure
     from rpo.experiments.render import to_json
     from rpo.experiments.runner import execute
@@ -65,10 +69,11 @@ def table1(
     study = study_of(profile, seeds=seeds, leave_one_out=selection == "leave-one-out")
     folder = out or Path(f"out/table1-{profile}")
     store = Store(folder)
+    workers = cpu_count() if jobs is None else jobs
     if dry_run:
-        _say_what_there_is_to_do(study, store, jobs)
+        _say_what_there_is_to_do(study, store, workers)
         return
-    records = execute(study.runs(), store, jobs=jobs, label=f"table 1, {profile}")
+    records = execute(study.runs(), store, jobs=workers, label=f"table 1, {profile}")
     _say_what_was_set_aside(store)
 
     def table(name: str, correction: Correction) -> "Table":

@@ -31,6 +31,12 @@ def write_page(path: Path, tables: Sequence[Table], command: str, words: Sequenc
             "",
             _against(main),
             "",
+            "### At home",
+            "",
+            "Mean risk of the same models on validation rows of their own training domains.",
+            "",
+            _home(main),
+            "",
             "### The same records under other selection rules",
             "",
             _rules(tables),
@@ -56,6 +62,16 @@ def _against(table: Table) -> str:
                 shown = [found[name] for name in ("difference", "p_welch", "p_paired", "effect_size")]
                 texts = ("–" if value is None else f"{value:.2g}" for value in shown)
                 lines.append(f"| {row.label} | {setting.label} | {' | '.join(texts)} |")
+    return "\n".join(lines)
+
+
+def _home(table: Table) -> str:
+    """Validation risk of every row: a low test error is worth something only if there is something learned here."""
+    labels = [setting.label for setting in table.study.settings]
+    lines = [f"| | {' | '.join(labels)} |", f"|---|{'---:|' * len(labels)}"]
+    for row in table.study.rows:
+        risks = (f"{table.cell(row.label, label).validation_risk:.2f}" for label in labels)
+        lines.append(f"| {row.label} | {' | '.join(risks)} |")
     return "\n".join(lines)
 
 

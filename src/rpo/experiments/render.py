@@ -164,7 +164,7 @@ def numbers(cell: Cell) -> dict[str, float | None]:
     >>> numbers(Cell({0: 1.0, 1: 2.0}))["mean"]
     1.5
     """
-    found: dict[str, float | None] = {"mean": cell.mean, "sd": cell.deviation}
+    found: dict[str, float | None] = {"mean": cell.mean, "sd": cell.deviation, "validation_risk": cell.validation_risk}
     other = cell.comparison
     found |= {
         "difference": None if other is None else other.difference,

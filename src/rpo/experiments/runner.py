@@ -16,7 +16,7 @@ from rpo.experiments.specification import Run, canonical
 from rpo.experiments.stacks import pack, run_stack
 from rpo.experiments.store import Store
 
-PROBE_STEPS = 8
+PROBE_STEPS, PROBE_RUNS = (2, 10), 4
 Records = dict[str, Record]
 
 
@@ -41,11 +41,17 @@ class Plan:
         for stack in self.stacks:
             kind = _cost_kind(stack[0])
             if kind not in known:
-                steps = min(PROBE_STEPS, stack[0].training.steps)
-                probe = [record.seconds for record in run_stack(stack[:4], steps)]
-                known[kind] = [second * stack[0].training.steps / steps for second in probe]
+                known[kind] = [_probe(stack[:PROBE_RUNS])]
             total += mean(known[kind]) * len(stack)
         return total / max(1, min(jobs, len(self.stacks)))
+
+
+def _probe(stack: Sequence[Run]) -> float:
+    """Seconds a run, from trainings of two lengths: what a training costs at all, and what each step adds."""
+    run_stack(stack, 1)  # data are read and everything is warm after this
+    few, more = (run_stack(stack, steps)[0].seconds for steps in PROBE_STEPS)
+    step = max(0.0, more - few) / (PROBE_STEPS[1] - PROBE_STEPS[0])
+    return few + step * max(0, stack[0].training.steps - PROBE_STEPS[0])
 
 
 def _cost_kind(run: Run) -> bytes:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import stdtr
 
 Array = NDArray[np.float64]
 
@@ -76,7 +76,7 @@ def _two_sided(difference: float, variance: float, freedom: float, size: float) 
     """P(|T| ≥ |difference|/√variance); with no variance at all, 1 for no difference and 0 for any."""
     if variance == 0:
         return float(abs(difference) <= ROUNDING * size)
-    return float(2 * stats.t.sf(abs(difference) / np.sqrt(variance), freedom))
+    return float(2 * stdtr(freedom, -abs(difference) / np.sqrt(variance)))
 
 
 def _size(a: Array, b: Array) -> float:

@@ -15,6 +15,7 @@ def summary(table: Table) -> list[str]:
         *(_ranking(table, setting) for setting in settings),
         _controls(table),
         _references(table),
+        _home(table),
     ]
 
 
@@ -23,7 +24,8 @@ def _mean(table: Table, row: str, setting: Setting) -> float:
 
 
 def _ranking(table: Table, setting: Setting) -> str:
-    others = [row.label for row in table.study.rows if row.section == COMPARISON]
+    rows = (row.label for row in table.study.rows if row.section == COMPARISON)
+    others = [label for label in rows if table.cell(label, setting.label).values]
     own = _mean(table, RPO, setting)
     best = min(others, key=lambda label: _mean(table, label, setting))
     beaten = [label for label in others if _worse(table, label, setting)]
@@ -71,6 +73,24 @@ def _references(table: Table) -> str:
         f"References: predicting the mean of the target scores {span(MEAN)}, an oracle on the causal features "
         f"{span(CAUSAL)}; RPO is worse than the mean on {_list(lost)}. "
         f"ERM on screened features scores {span(SCREENED)}, better than RPO on {_list(screened)}."
+    )
+
+
+def _home(table: Table) -> str:
+    """How much of the target's variance at home a model explains: next to nothing is a model that has collapsed."""
+    settings = table.study.settings
+
+    def explained(row: str) -> str:
+        shares = [
+            1 - table.cell(row, s.label).validation_risk / table.cell(MEAN, s.label).validation_risk for s in settings
+        ]
+        return f"{min(shares):.0%} to {max(shares):.0%}"
+
+    return (
+        "At home, on validation rows of the training domains, the share of the target's variance explained is "
+        f"{explained(RPO)} for RPO, {explained(SAME_FORM)} for IRM + lip in the same sum form, "
+        f"{explained('IRM + lip')} for IRM + lip in mean form and {explained('ERM + l2')} for ERM + l2: near zero, a model has collapsed onto a "
+        "constant, and a constant cannot be led astray by a confounder."
     )
 
 

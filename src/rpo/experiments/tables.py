@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Literal
 
 import numpy as np
@@ -33,6 +34,8 @@ class Cell:
     """The paper's stars where the row is worse than the reference, as many plus signs where it is better."""
     picked: str = ""
     """The hyper-parameters taken, with how many seeds took them."""
+    validation_risk: float = float("nan")
+    """Mean risk of the models taken on validation rows of the training domains: what they know at home."""
 
     @property
     def mean(self) -> float:
@@ -113,13 +116,11 @@ def make_table(
                 continue
             worse = (compared[label].difference > 0) != LARGER_IS_BETTER[setting.metric]
             sign = stars(corrected[label])
-            cells[label, setting.label] = Cell(
-                cell.values,
-                cell.failed,
-                compared[label],
-                corrected[label],
-                sign if worse else sign.replace("*", "+"),
-                cell.picked,
+            cells[label, setting.label] = replace(
+                cell,
+                comparison=compared[label],
+                p=corrected[label],
+                marks=sign if worse else sign.replace("*", "+"),
             )
     protocol = tuple(describe(study, records, rule, correction))
     return Table(title, study, cells, protocol, rule, printed or {})
@@ -137,7 +138,8 @@ def _cell(study: Study, records: Mapping[str, Record], row: Row, setting: Settin
     searched = sorted({name for numbers in row.grid for name in numbers}) if len(row.grid) > 1 else []
     picks = Counter(", ".join(f"{n}={_plain(record.run.numbers[n])}" for n in searched) for record in taken.values())
     picked = "; ".join(f"{pick} ×{count}" for pick, count in sorted(picks.items())) if searched else ""
-    return Cell(values, reasons, picked=picked)
+    risks = [fmean(record.measured.validation_risk) for record in taken.values() if record.measured]
+    return Cell(values, reasons, picked=picked, validation_risk=fmean(risks) if risks else float("nan"))
 
 
 def _plain(value: float | str | None) -> str:
