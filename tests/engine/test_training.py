@@ -184,10 +184,12 @@ def test_any_module_trains_and_stacks():
 
 
 @pytest.mark.slow
-def test_compiled_equals_eager():
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # the compiler's own
+@pytest.mark.parametrize("method", ["irm-lip", "rpo", "andmask", "coral"])
+def test_compiled_equals_eager(method):
     data = table()
-    eager = train("irm-lip", build(), data, seeds=[0, 1], config=Config(steps=50, **QUIET))
-    compiled = train("irm-lip", build(), data, seeds=[0, 1], config=Config(steps=50, compile=True, **QUIET))
+    eager = train(method, build(), data, seeds=[0, 1], config=Config(steps=50, **QUIET))
+    compiled = train(method, build(), data, seeds=[0, 1], config=Config(steps=50, compile=True, **QUIET))
     torch.testing.assert_close(compiled.snapshot.flat, eager.snapshot.flat, rtol=0, atol=1e-9)
 
 
