@@ -20,7 +20,7 @@ def uneven(seed, rows=400):
 def test_bad_domain_and_bad_strata_rank_worst_in_twenty_of_twenty_seeds(scheme):
     for seed in range(20):
         X, y, domain, stratum = uneven(seed)
-        model = RPORegressor(scheme=scheme, hidden=(16,), steps=100, random_state=seed)
+        model = RPORegressor(scheme=scheme, hidden=(16,), steps=60, random_state=seed)
         quality = model.fit(X, y, domains=domain, strata=stratum).quality_
         assert model.penalties_.eta.idxmin() == 1
         worst = quality.groupby("stratum")["rho"].mean().nlargest(2)

@@ -108,7 +108,7 @@ def test_the_penalty_has_a_gradient(name, task):
 @pytest.mark.parametrize("name, task", PAIRS)
 def test_training_lowers_the_objective(name, task):
     numbers = {n: v for n, v in {"anneal": 0.0, "warm": 0.0}.items() if n in get_method(name).space}
-    config = Config(steps=200, **QUIET)
+    config = Config(steps=120, **QUIET)
     trained = train(name, build(task), table(task), seeds=[0], numbers=numbers, options=options_of(name), config=config)
     trained.check()
     assert trained.curve[-20:].mean() < trained.curve[:5].mean()
@@ -117,7 +117,7 @@ def test_training_lowers_the_objective(name, task):
 @pytest.mark.parametrize("name, task", ONE_TASK)
 @pytest.mark.parametrize("batch_size", [None, 16], ids=["full", "mini"])
 def test_stacked_is_separate(name, task, batch_size):
-    config = Config(steps=60, batch_size=batch_size, **QUIET)
+    config = Config(steps=30, batch_size=batch_size, **QUIET)
     together = train(name, build(task), table(task), seeds=[5, 9], config=config).check()
     for k, seed in enumerate([5, 9]):
         alone = train(name, build(task), table(task), seeds=[seed], config=config).check()

@@ -17,19 +17,20 @@ def rsc(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Ter
     features = net.features(params, batch.x)
     seen = features.detach()
     slope = grad(lambda phi: true_class_score(net.head(params, phi), batch.y, hp.task).sum())(seen)
-    width, rows = seen.shape[1], (batch.weight > 0).sum()
-    kept = rank(slope) < width - torch.floor(hp.p * width)
+    kept = below_top(slope, torch.floor(hp.p * seen.shape[1]))
     muted = torch.where(kept, seen, 0)
     drop = true_class_probability(net, params, seen, batch, hp) - true_class_probability(net, params, muted, batch, hp)
-    order = rank(torch.where(batch.weight > 0, drop, -torch.inf)[None])[0]
-    spared = order < len(seen) - torch.floor(hp.p * rows)
+    counts = batch.weight > 0
+    spared = below_top(torch.where(counts, drop, -torch.inf)[None], torch.floor(hp.p * counts.sum()))[0]
     output = net.head(params, torch.where(kept | spared[:, None], features, 0))
     return {"risk": risk(output, batch, hp.task)}
 
 
-def rank(values: Tensor) -> Tensor:
-    """The place of each value in its row, from zero for the smallest; equal values in their order."""
-    return torch.argsort(torch.argsort(values, dim=1, stable=True), dim=1, stable=True)
+def below_top(values: Tensor, count: Tensor) -> Tensor:
+    """Which values of each row are smaller than its `count` largest; all of them for a count of zero."""
+    ordered = torch.cat([values.sort(1).values, torch.full_like(values[:, :1], torch.inf)], 1)
+    threshold = ordered.gather(1, (values.shape[1] - count).long().expand(len(values), 1))
+    return values < threshold
 
 
 def true_class_score(output: Tensor, y: Tensor, task: Task) -> Tensor:

@@ -41,16 +41,16 @@ def sagnet(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> 
     other = shuffled(batch.draw["order"], batch.weight)
     mean, scale = features.mean(1, keepdim=True), (features.var(1, keepdim=True, unbiased=False) + SMALL).sqrt()
     own = (1 - hp.mix * (1 - batch.draw["own"]))[:, None]
+    content = (features - mean) / scale
     # The style of a flat feature vector is its mean and scale over the units; own = 1 leaves it as it is.
-    mixed = features + (1 - own) * ((features - mean) / scale * (scale[other] - scale) + mean[other] - mean)
+    mixed = features + (1 - own) * (content * (scale[other] - scale) + (mean[other] - mean))
     terms = {"risk": risk(net.head(params, mixed), batch, hp.task)}
     if hp.task == "regression":  # a style head needs classes
         return terms
-    content = ((features - mean) / scale)[other].detach()
-    judged = net.part("style", params, (content * scale + mean).detach())
+    swapped = content[other].detach() * scale + mean
     still = {name: p.detach() if name.startswith("style/") else p for name, p in params.items()}
-    fooled = net.part("style", still, content * scale + mean)
-    terms["style"] = risk(judged, batch, hp.task)
+    fooled = net.part("style", still, swapped)
+    terms["style"] = risk(net.part("style", params, swapped.detach()), batch, hp.task)
     terms["adversary"] = -hp.w * mean_by_domain(log_probability(fooled).mean(1), batch)
     return terms
 
