@@ -1,3 +1,4 @@
+import hashlib
 import json
 import shutil
 import subprocess
@@ -6,7 +7,7 @@ import sys
 import pytest
 
 from rpo.cli import main
-from rpo.datasets import catalogue
+from rpo.datasets import catalogue, mnist
 
 
 @pytest.fixture
@@ -71,3 +72,21 @@ def test_neither_data_nor_strata_import_torch() -> None:
         "import rpo.datasets, rpo.grouping; rpo.datasets.load_radon(); assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_get_says_where_the_data_are_or_what_to_do(rpo, monkeypatch, tmp_path):
+    monkeypatch.setenv("RPO_DATA", str(tmp_path))
+    monkeypatch.setattr(mnist, "FILES", {"train-images-idx3-ubyte": hashlib.sha256(b"digits").hexdigest()})
+    monkeypatch.setattr(mnist, "MIRRORS", ())
+    monkeypatch.setattr(mnist.shutil, "which", lambda _: None)
+    code, out, err = rpo("data", "get", "mnist")
+    assert (code, out) == (2, "")
+    assert "Four ways to supply it" in err
+    (tmp_path / "mnist").mkdir()
+    (tmp_path / "mnist" / "train-images-idx3-ubyte").write_bytes(b"digits")
+    code, out, _ = rpo("data", "get", "mnist")
+    assert code == 0
+    assert f"mnist: whole, in {tmp_path / 'mnist'}" in out
+    code, _, err = rpo("data", "get", "imagenet")
+    assert code == 2
+    assert "choose from mnist" in err

