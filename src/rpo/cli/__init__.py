@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from rpo.cli import bench, data, methods, theory
+from rpo.cli import bench, data, fit, methods, predict, quality, theory
 from rpo.exceptions import InputError, TrainingError
 
 app = typer.Typer(
@@ -17,6 +17,9 @@ app = typer.Typer(
 )
 app.add_typer(bench.app, name="bench")
 app.add_typer(data.app, name="data")
+app.command()(quality.quality)
+app.command()(fit.fit)
+app.command()(predict.predict)
 app.command()(methods.methods)
 app.command()(theory.theory)
 

@@ -1,0 +1,90 @@
+"""`rpo fit`: a model of a table, as a folder."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rpo.cli.quality import (
+    AskedTask,
+    Category,
+    Domain,
+    Drop,
+    Encoding,
+    Group,
+    Json,
+    Report,
+    Seed,
+    Steps,
+    TablePath,
+    Target,
+    check_report,
+    records,
+    say_notes,
+    show,
+)
+
+SHOWN = 10
+
+
+def fit(
+    table: TablePath,
+    target: Target,
+    domain: Domain = None,
+    group: Group = None,
+    method: Annotated[str, typer.Option("--method", "-m", help="A name that `rpo methods` lists.")] = "rpo",
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write.")] = Path("model"),
+    task: AskedTask = "auto",
+    report: Report = None,
+    drop: Drop = None,
+    category: Category = None,
+    encoding: Encoding = "utf-8",
+    steps: Steps = 400,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Fit a model that is to hold on domains never seen, and write it to a folder that a person can read.
+
+    [bold]Examples[/bold]
+
+        rpo fit homes.csv --target radon --domain county --out homes-model
+
+        rpo fit visits.parquet -t outcome -d hospital --method coral --report visits.html
+    """
+    from rpo.methods import get_method
+    from rpo.tables import prepare, read_table
+    from rpo.tables.folder import check_place, save_model
+    from rpo.tables.model import fit_table
+
+    check_report(report)
+    check_place(out)
+    get_method(method)
+    ready = prepare(
+        read_table(table, encoding=encoding),
+        target=target,
+        domain=domain,
+        groups=group or (),
+        task=task,
+        drop=drop or (),
+        category=category or (),
+    )
+    model = fit_table(ready, method=method, steps=steps, random_state=seed)
+    save_model(model, out)
+    if report is not None:
+        from rpo.report import write_report
+        from rpo.tables.quality import assess
+
+        write_report(assess(ready, steps=steps, random_state=seed), report, title=table.name)
+    cells = getattr(model.estimator, "quality_", None)
+    if as_json:
+        found = {"folder": str(out), "task": model.task, "rows": model.rows, "notes": list(model.notes)}
+        found |= {"quality": None if cells is None else records(cells), "report": str(report) if report else None}
+        typer.echo(json.dumps(found, ensure_ascii=False, indent=1))
+        return
+    say_notes(model.notes)
+    if cells is not None:
+        show(cells.head(SHOWN), tuple(cells.columns), "Domain and stratum, poorest first", len(cells))
+    typer.echo(f"Fitted {method} to {model.rows:,} rows of {len(model.domains):,} domains; the model is in {out}.")
+    if report is not None:
+        typer.echo(f"The page is {report}.")

@@ -1,0 +1,43 @@
+"""The heat map as a matplotlib figure, for notebooks and papers."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rpo.report.heat import FULL, heat
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from rpo.tables.quality import Quality
+
+MOST_DOMAINS = 30
+WIDEST_NAME = 28
+
+
+def heat_map(found: "Quality") -> "Figure":
+    """Noise of strata by domains, both poorest first: white as usual, red noisier, blue quieter, grey no row."""
+    from matplotlib.figure import Figure
+
+    domains = found.domains["domain"].tolist()[:MOST_DOMAINS]
+    strata = found.strata["stratum"].tolist()
+    cells: dict[tuple[str, str], Any] = {(row["domain"], row["stratum"]): row for row in found.cells.to_dict("records")}
+    image = np.full((len(domains), len(strata)), np.nan)
+    figure = Figure(figsize=(3.2 + 1.0 * len(strata), 1.8 + 0.24 * len(domains)), layout="constrained")
+    axis = figure.subplots()
+    for i, domain in enumerate(domains):
+        for j, stratum in enumerate(strata):
+            if (row := cells.get((domain, stratum))) is not None:
+                image[i, j] = heat(row["noise"], found.noise)
+                text = f"{row['noise']:.2g}" if row["judged"] else f"n={row['n']}"
+                axis.text(j, i, text, ha="center", va="center", fontsize=7, color="black")
+    axis.set_facecolor("#dddddd")
+    drawn = axis.imshow(image, cmap="RdBu_r", vmin=-100, vmax=100, aspect="auto")
+    names = [name if len(name) <= WIDEST_NAME else f"{name[: WIDEST_NAME - 1]}…" for name in strata]
+    axis.set_xticks(range(len(strata)), names, rotation=30, ha="right", fontsize=8)
+    axis.set_yticks(range(len(domains)), [str(name)[:WIDEST_NAME] for name in domains], fontsize=8)
+    axis.set_title("Noise by domain and stratum, poorest first", fontsize=10, loc="left")
+    bar = figure.colorbar(drawn, ax=axis, ticks=[-100, 0, 100])
+    bar.ax.set_yticklabels([f"1/{FULL:g}", "1", f"{FULL:g}"])
+    bar.set_label("times the noise overall", fontsize=8)
+    return figure

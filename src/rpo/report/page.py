@@ -1,0 +1,111 @@
+"""The page: sections put into one self-contained HTML file.
+
+The heat map and the intervals are HTML and SVG of the template's own, not pictures: their text can be searched, sorted,
+read aloud and restyled for the dark, and 85 domains take 100 kB where drawn letters take a megabyte. `Quality.figure`
+gives the same heat map as a matplotlib figure.
+"""
+
+import base64
+import hashlib
+import os
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rpo.exceptions import InputError
+from rpo.report import domains, doubts, heat, rows, strata, summary
+
+if TYPE_CHECKING:
+    from rpo.tables.quality import Quality
+
+FOLDER = Path(__file__).parent
+MOST_BYTES = 1_000_000
+SECTIONS = (summary, domains, heat, strata, rows, doubts)
+
+
+def render(found: "Quality", *, title: str = "table") -> str:
+    """The page as text; shorter tables if it would pass a megabyte."""
+    for shorter in (1, 2, 4, 16):
+        sections = [module.section(found, shorter) for module in SECTIONS]
+        page: str = (
+            _environment()
+            .get_template("page.html")
+            .render(
+                title=title,
+                target=found.prepared.target,
+                sections=sections,
+                style=_text("style.css"),
+                script=_text("sort.js"),
+                script_hash=_hash(_text("sort.js")),
+            )
+        )
+        if len(page.encode()) < MOST_BYTES:
+            return page
+    raise InputError("the page would pass a megabyte: the table's domains and strata have names that are too long")
+
+
+def write_report(found: "Quality", path: str | os.PathLike[str], *, title: str = "table") -> None:
+    """Write the page, whole or not at all."""
+    from rpo.experiments.files import write_whole
+
+    write_whole(Path(path), render(found, title=title))
+
+
+@cache
+def _environment() -> Any:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER / "template"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "short": short, "sortable": sortable}
+    return environment
+
+
+@cache
+def _text(name: str) -> str:
+    return (FOLDER / "template" / name).read_text(encoding="utf-8")
+
+
+def _hash(script: str) -> str:
+    """What the page's policy names the one script by that may run in it."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def number(value: Any) -> str:
+    """A number with three digits; a dash where there is none.
+
+    >>> number(1234.5), number(0.01234), number(float("nan")), number(12)
+    ('1,230', '0.0123', '–', '12')
+    """
+    if sortable(value) == "":
+        return "–"
+    if float(value) == int(value) or abs(value) >= 1e5:
+        return f"{value:,.0f}"
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.0f}" if abs(rounded) >= 1000 else f"{rounded:.3g}"
+
+
+def sortable(value: Any) -> Any:
+    """What the page's script sorts by: the value itself, to six digits, or nothing.
+
+    >>> sortable(float("nan")), sortable(None), sortable(1 / 3)
+    ('', '', 0.333333)
+    """
+    if value is None or str(value) in ("nan", "<NA>"):
+        return ""
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def short(text: Any, most: int = 90) -> str:
+    """Text that a cell can hold.
+
+    >>> short("a" * 100, 5)
+    'aaaa…'
+    """
+    words = str(text)
+    return words if len(words) <= most else f"{words[: most - 1]}…"

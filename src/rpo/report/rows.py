@@ -1,0 +1,20 @@
+"""Rows to look at first: the largest residuals."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rpo.tables.quality import Quality
+
+MOST = 50
+
+
+def section(found: "Quality", shorter: int) -> dict[str, Any]:
+    """The rows that are furthest from what the others say about them."""
+    return {
+        "kind": "rows",
+        "id": "rows",
+        "title": "Rows to look at first",
+        "target": found.prepared.target,
+        "regression": found.prepared.task == "regression",
+        "rows": found.rows.head(MOST // shorter).to_dict("records"),
+    }

@@ -1,0 +1,26 @@
+"""Strata in plain terms, noisiest first."""
+
+from typing import TYPE_CHECKING, Any
+
+from rpo.report.domains import intervals
+
+if TYPE_CHECKING:
+    from rpo.tables.quality import Quality
+
+MOST = 100
+
+
+def section(found: "Quality", shorter: int) -> dict[str, Any]:
+    """A row for each stratum, with the drawing of its interval."""
+    shown = found.strata.head(MOST // shorter)
+    return {
+        "kind": "strata",
+        "id": "strata",
+        "title": "What the strata are",
+        "rows": shown.to_dict("records"),
+        "left": len(found.strata) - len(shown),
+        "drawings": intervals(shown, found.noise),
+        "overall": found.noise,
+        "searched": found.searched,
+        "p": found.p_strata,
+    }

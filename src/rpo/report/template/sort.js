@@ -1,0 +1,22 @@
+"use strict";
+// A click on a heading sorts by its column: first up, then down; what has no value stays at the end.
+for (const table of document.querySelectorAll("table.sortable")) {
+  const headings = [...table.tHead.rows[0].cells];
+  headings.forEach((heading, column) => heading.querySelector("button").addEventListener("click", () => {
+    const down = heading.getAttribute("aria-sort") === "ascending";
+    headings.forEach((other) => other.removeAttribute("aria-sort"));
+    heading.setAttribute("aria-sort", down ? "descending" : "ascending");
+    const value = (row) => {
+      const cell = row.cells[column];
+      return cell.dataset.sort === undefined ? cell.textContent.trim() : cell.dataset.sort;
+    };
+    const rows = [...table.tBodies[0].rows].map((row) => ({ row, text: value(row), number: Number(value(row)) }));
+    const numeric = rows.every(({ text, number }) => text === "" || !Number.isNaN(number));
+    rows.sort((a, b) => {
+      if ((a.text === "") !== (b.text === "")) return a.text === "" ? 1 : -1;
+      const order = numeric ? a.number - b.number : a.text.localeCompare(b.text);
+      return down ? -order : order;
+    });
+    table.tBodies[0].append(...rows.map(({ row }) => row));
+  }));
+}

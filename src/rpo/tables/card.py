@@ -1,0 +1,67 @@
+"""The card of a fitted table model: what it was fitted on and how, for a person to read."""
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rpo.tables.model import TableModel
+
+SHOWN = 12
+VERSIONS = ("rpo", "torch", "numpy", "scikit-learn", "pandas")
+
+
+def card_text(model: "TableModel") -> str:
+    """Markdown: data, columns, domains with their penalties, versions, use."""
+    estimator = model.estimator
+    method = getattr(estimator, "method", "rpo")
+    lines = [
+        f"# {plain(model.target)} by {method}",
+        "",
+        f"A {model.task} of `{plain(model.target)}`, fitted to {model.rows:,} rows of {len(model.domains):,} domains"
+        + (f" (column `{plain(model.domain)}`)." if model.domain else "."),
+        "",
+        "    rpo predict THIS_FOLDER NEW_TABLE.csv --out predictions.csv",
+        "",
+        "## Columns",
+        "",
+        "| column | taken as | missing value |",
+        "|---|---|---|",
+    ]
+    for column in model.columns:
+        if column.kind == "category":
+            what = f"{len(column.categories)} categories"
+            lines.append(f"| {plain(column.name)} | {what} | a category of its own |")
+        else:
+            lines.append(f"| {plain(column.name)} | {column.kind} | {column.fill:g} |")
+    lines += ["", "## Domains", ""]
+    if hasattr(estimator, "penalties_"):
+        penalties = estimator.penalties_
+        lines += [
+            f"Poorest first: η is the invariance asked of a domain. λ = {penalties.lam:.3g}, "
+            f"scheme {penalties.scheme}; `model.json` has every cell.",
+            "",
+            "| domain | rows | η |",
+            "|---|---:|---:|",
+        ]
+        eta = penalties.eta.sort_values().head(SHOWN)
+        lines += [f"| {plain(name)} | {model.domains[str(name)]:,} | {value:.3g} |" for name, value in eta.items()]
+    else:
+        largest = sorted(model.domains.items(), key=lambda item: -item[1])[:SHOWN]
+        lines += ["| domain | rows |", "|---|---:|", *(f"| {plain(name)} | {n:,} |" for name, n in largest)]
+    if len(model.domains) > SHOWN:
+        lines.append(f"\n{len(model.domains) - SHOWN:,} more are in `table.json`.")
+    lines += ["", "## Notes", "", *(f"- {plain(note)}" for note in model.notes), ""]
+    lines.append(f"Versions: {', '.join(f'{name} {version(name)}' for name in VERSIONS)}.")
+    return "\n".join(lines) + "\n"
+
+
+def plain(text: object) -> str:
+    """Text that Markdown shows as it is, on one line.
+
+    >>> plain("<b>|a")
+    '&lt;b&gt;&#124;a'
+    """
+    line = " ".join(str(text).split())
+    for mark, shown in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "&#124;"), ("`", "&#96;")):
+        line = line.replace(mark, shown)
+    return line

@@ -1,0 +1,207 @@
+"""A table with its roles: target, domain, groups and features checked, the task recognised, columns as numbers."""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rpo.exceptions import InputError
+from rpo.grouping import NamedStrata, strata_from_columns
+from rpo.tables.columns import Array, Column, LeftOut, as_text, kind_of, learn, names_of, transform, typed
+
+Task = Literal["regression", "classification"]
+AskedTask = Literal["auto", "regression", "classification"]
+
+FEWEST_ROWS = 10
+MOST_CLASSES = 100
+MOST_DOMAINS = 2_000
+# Whole numbers with at most this many values are taken for classes, unless the user says otherwise.
+FEW_VALUES = 10
+WITHOUT_DOMAIN = "all"
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Rows ready for training, and what was done to get there.
+
+    `y` holds numbers for a regression and class names for a classification; `row` is each row's number in the table
+    as it came, from 1; `notes` say in plain words what was recognised, left out or filled.
+    """
+
+    frame: pd.DataFrame = field(repr=False)
+    X: Array = field(repr=False)
+    y: NDArray[Any] = field(repr=False)
+    domains: NDArray[Any] = field(repr=False)
+    row: NDArray[np.intp] = field(repr=False)
+    columns: tuple[Column, ...]
+    target: str
+    domain: str | None
+    task: Task
+    groups: NamedStrata | None
+    notes: tuple[str, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns of X."""
+        return names_of(self.columns)[0]
+
+
+def prepare(
+    frame: pd.DataFrame,
+    *,
+    target: str,
+    domain: str | None = None,
+    groups: Sequence[str] = (),
+    task: AskedTask = "auto",
+    drop: Sequence[str] = (),
+    category: Sequence[str] = (),
+) -> Prepared:
+    """Check the roles, recognise the task, and turn the other columns into numbers.
+
+    >>> table = pd.DataFrame({"y": range(20), "x": range(20), "where": ["a", "b"] * 10})
+    >>> ready = prepare(table, target="y", domain="where")
+    >>> ready.task, ready.names, ready.notes[0]
+    ('regression', ['x'], "the target 'y' is numbers: a regression")
+    """
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    _check_roles(frame, target, domain, groups, drop, category)
+    notes: list[str] = []
+    row = np.arange(1, len(frame) + 1)
+    known = frame[target].notna().to_numpy()
+    if not known.any():
+        raise InputError(f"the target {target!r} has no value in any row: choose another column")
+    if not known.all():
+        notes.append(f"{int((~known).sum()):,} rows without a target were left out")
+        frame, row = frame[known], row[known]
+    if len(frame) < FEWEST_ROWS:
+        raise InputError(f"there are {len(frame)} rows with a target: at least {FEWEST_ROWS} are needed")
+    found, words = recognise(frame[target], target, task)
+    y = target_values(frame[target], target, found)
+    domains = domain_labels(frame, domain)
+    columns, left_out = _features(frame, target, domain, drop, category)
+    gaps = [column.name for column in columns if column.gaps]
+    notes = [words, *notes, *(f"column {out.name!r} was left out: {out.reason}" for out in left_out)]
+    if gaps:
+        notes.append(f"missing values were filled by the median, and marked, in {_list(gaps)}")
+    strata = strata_from_columns(frame[list(groups)].reset_index(drop=True)) if groups else None
+    X = transform(frame, columns)
+    return Prepared(frame, X, y, domains, row, tuple(columns), target, domain, found, strata, tuple(notes))
+
+
+def recognise(values: "pd.Series[Any]", name: str, asked: AskedTask = "auto") -> tuple[Task, str]:
+    """The task that a target calls for, and a sentence that says why.
+
+    >>> recognise(pd.Series(["yes", "no"]), "bought")
+    ('classification', "the target 'bought' has 2 classes: a classification")
+    """
+    if asked not in ("auto", "regression", "classification"):
+        raise InputError(f"task {asked!r} is unknown: use auto, regression or classification")
+    known = values.dropna()
+    distinct = int(known.nunique())
+    if asked != "auto":
+        return asked, f"the target {name!r} has {distinct:,} values: a {asked}, as asked"
+    kind = "category" if pd.api.types.is_bool_dtype(known) else kind_of(known, name)
+    if kind == "date":
+        raise InputError(f"the target {name!r} is dates: turn them into numbers or classes first")
+    if kind == "category":
+        return "classification", f"the target {name!r} has {distinct:,} classes: a classification"
+    numbers = typed(known, Column(name=name, kind="number"))
+    few = distinct <= FEW_VALUES and bool(np.isfinite(numbers).all() and (numbers % 1 == 0).all())
+    if (few or distinct == 2) and distinct > 1:
+        words = f"the target {name!r} has {distinct} values: a classification (--task regression takes them as numbers)"
+        return "classification", words
+    return "regression", f"the target {name!r} is numbers: a regression"
+
+
+def target_values(values: "pd.Series[Any]", name: str, task: Task) -> NDArray[Any]:
+    """The target as numbers or class names, or one line about why not.
+
+    >>> target_values(pd.Series([1.0, 2.0]), "y", "regression").tolist()
+    [1.0, 2.0]
+    """
+    if task == "classification":
+        labels: NDArray[Any] = as_text(values).to_numpy(dtype=str)
+        classes = len(np.unique(labels))
+        if classes < 2:
+            raise InputError(f"the target {name!r} is {labels[0][:40]!r} in every row: there is nothing to learn")
+        if classes > MOST_CLASSES:
+            raise InputError(
+                f"the target {name!r} has {classes:,} classes, more than {MOST_CLASSES}: "
+                "merge some, or say --task regression if they are numbers"
+            )
+        return labels
+    numbers = typed(values, Column(name=name, kind="number"))
+    for problem, bad in (("not a number", np.isnan(numbers)), ("infinite", np.isinf(numbers))):
+        if bad.any():
+            example = str(values[bad].iloc[0])[:40]
+            raise InputError(
+                f"the target {name!r} is {problem} in {int(bad.sum())} of {len(bad)} rows, such as {example!r}: "
+                "correct them or leave the cell empty"
+            )
+    if np.ptp(numbers) <= 1e-12 * np.abs(numbers).max():
+        raise InputError(f"the target {name!r} is {numbers[0]:g} in every row: there is nothing to learn")
+    return numbers
+
+
+def domain_labels(frame: pd.DataFrame, domain: str | None) -> NDArray[Any]:
+    """The domain of each row as text; one for all if no column is named.
+
+    >>> domain_labels(pd.DataFrame({"site": [1, 1, 2]}), "site").tolist()
+    ['1', '1', '2']
+    """
+    if domain is None:
+        return np.full(len(frame), WITHOUT_DOMAIN)
+    missing = int(frame[domain].isna().sum())
+    if missing:
+        raise InputError(f"the domain {domain!r} is missing in {missing} of {len(frame)} rows: fill them in")
+    labels: NDArray[Any] = as_text(frame[domain]).to_numpy(dtype=str)
+    number = len(np.unique(labels))
+    if number == len(labels):
+        raise InputError(f"the domain {domain!r} is different in every row: choose a column that rows share")
+    if number > MOST_DOMAINS:
+        raise InputError(
+            f"the domain {domain!r} has {number:,} values, more than {MOST_DOMAINS:,}: group them into fewer"
+        )
+    return labels
+
+
+def _features(
+    frame: pd.DataFrame, target: str, domain: str | None, drop: Sequence[str], category: Sequence[str]
+) -> tuple[list[Column], list[LeftOut]]:
+    used = [name for name in frame.columns if name not in {target, domain, *drop}]
+    learned = [learn(frame[name], name, category=name in category) for name in used]
+    columns = [column for column in learned if isinstance(column, Column)]
+    if not columns:
+        raise InputError("no column is left to predict from: the table needs one besides target and domain that varies")
+    return columns, [column for column in learned if isinstance(column, LeftOut)]
+
+
+def _check_roles(
+    frame: pd.DataFrame,
+    target: str,
+    domain: str | None,
+    groups: Sequence[str],
+    drop: Sequence[str],
+    category: Sequence[str],
+) -> None:
+    if twice := sorted({name for name in frame.columns if list(frame.columns).count(name) > 1}):
+        raise InputError(f"the table has the column {twice[0]!r} more than once: give every column its own name")
+    roles = {"--target": [target], "--domain": [] if domain is None else [domain]}
+    roles |= {"--group": list(groups), "--drop": list(drop), "--category": list(category)}
+    for option, names in roles.items():
+        for name in names:
+            if name not in frame.columns:
+                near = difflib.get_close_matches(name, list(frame.columns), 1)
+                hint = f"did you mean {near[0]!r}?" if near else f"it has {_list(list(frame.columns))}"
+                raise InputError(f"the table has no column {name!r} ({option}): {hint}")
+    if target in (domain, *groups):
+        raise InputError(f"{target!r} is the target: it cannot be the domain or a group too")
+
+
+def _list(names: Sequence[str], most: int = 8) -> str:
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -1,0 +1,77 @@
+"""What was found, in sentences."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from rpo.functional.statistics import MIN_ROWS
+from rpo.tables.grouped import SURE, WORTH_TELLING
+
+if TYPE_CHECKING:
+    from rpo.tables.quality import Quality
+
+MOST_NAMED = 3
+
+
+def noisy_words(found: "Quality") -> str:
+    """Where the noise is larger than elsewhere, or that it is nowhere."""
+    domains, strata = _noisy(found.domains, "domain"), _noisy(found.strata, "stratum")
+    parts = [
+        f"in the {one if len(names) == 1 else many} {_listed(names)}"
+        for one, many, names in (("domain", "domains", domains), ("stratum", "strata", strata))
+        if names
+    ]
+    if parts:
+        return f"The target is noisier than elsewhere {', and '.join(parts)}."
+    tables = (("domains", found.domains), ("strata", found.strata))
+    several = [kind for kind, table in tables if table["judged"].sum() > 1]
+    if not several:
+        return "Nothing can be said about differences in noise: there are not two domains or strata of five rows."
+    if min(found.p_domains, found.p_strata) < SURE:
+        return (
+            f"Noise differs between {' or '.join(several)} as a whole, but none stands out by a factor of "
+            f"{WORTH_TELLING} with certainty."
+        )
+    return (
+        f"No difference in noise between {' or '.join(several)} could be established: "
+        f"what is seen is what chance gives (p = {found.p_domains:.2g} for domains, {found.p_strata:.2g} for strata)."
+    )
+
+
+def scarce_words(found: "Quality") -> str:
+    """What is scarce, and what is too small to judge."""
+    small = int((found.domains["n"] < MIN_ROWS).sum())
+    scarce = found.domains[found.domains["scarce"] & (found.domains["n"] >= MIN_ROWS)]["domain"].tolist()
+    real = not found.searched or found.p_strata < SURE
+    strata = found.strata[found.strata["scarce"]]["stratum"].tolist() if real else []
+    parts = []
+    if small:
+        parts.append(
+            f"{small} of {len(found.domains)} domains {_have(small)} fewer than {MIN_ROWS} rows, too few to judge"
+        )
+    if scarce:
+        parts.append(f"{len(scarce)} more {_have(len(scarce))} less than half the usual number of rows")
+    if strata:
+        parts.append(f"{len(strata)} of {len(found.strata)} strata {_have(len(strata))} less than half an even share")
+    if not parts:
+        return (
+            f"Nothing is scarce: every {'domain and stratum' if real else 'domain'} has half of an even share or more."
+        )
+    return f"Scarce: {'; '.join(parts)}."
+
+
+def _noisy(table: pd.DataFrame, what: str) -> list[str]:
+    noisy = table[table["noisy"]].sort_values("ratio", ascending=False)
+    return [f"“{name}” ({ratio:.1f} times)" for name, ratio in zip(noisy[what], noisy["ratio"], strict=True)]
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown, more = names[:MOST_NAMED], len(names) - MOST_NAMED
+    if more > 0:
+        return f"{', '.join(shown)} and {more} more"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def _have(number: int) -> str:
+    return "has" if number == 1 else "have"
