@@ -1,0 +1,126 @@
+"""The page in a real browser: no error, sorts, prints, fits a phone, light and dark."""
+
+import base64
+import shutil
+
+import pytest
+
+from rpo.report import write_report
+
+webdriver = pytest.importorskip("selenium.webdriver")
+BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="no chromium with its driver on this machine")
+
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run")
+QUIET = ("--disable-background-networking", "--disable-component-update", "--disable-sync")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for flag in (*FLAGS, *QUIET, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def opened(browser, found, tmp_path):
+    """The page of one table, open at 1280 by 800."""
+    write_report(found, tmp_path / "page.html", title="t.csv")
+    screen(browser, 1280)
+    browser.get((tmp_path / "page.html").as_uri())
+    return browser
+
+
+def screen(browser, width, scheme="light", media=""):
+    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+
+
+def column(browser, table, place):
+    script = (
+        "return [...document.querySelectorAll(arguments[0] + ' tbody tr')]"
+        ".map((row) => row.cells[arguments[1]].dataset.sort)"
+    )
+    return browser.execute_script(script, table, place)
+
+
+def test_opens_without_an_error_or_a_request_and_shows_names_as_text(opened, found):
+    assert opened.get_log("browser") == []
+    assert opened.execute_script("return performance.getEntriesByType('resource').length") == 0
+    assert found.prepared.target in opened.find_element("tag name", "header").text
+    assert found.domains["domain"][0] in opened.find_element("id", "domains").text
+    assert opened.title == "Data quality: t.csv"
+
+
+def test_sorts_up_and_down_by_click_and_by_key(opened, found):
+    heading = opened.find_elements("css selector", "#domains thead button")[4]
+    assert heading.text == "noise"
+    heading.click()
+    known = [float(value) for value in column(opened, "#domains", 4) if value]
+    assert known == sorted(known)
+    assert len(known) == found.domains["noise"].notna().sum()
+    assert all(value == "" for value in column(opened, "#domains", 4)[len(known) :])
+    heading.send_keys("\ue007")  # Enter
+    assert [float(value) for value in column(opened, "#domains", 4) if value] == sorted(known, reverse=True)
+    assert opened.execute_script("return arguments[0].closest('th').ariaSort", heading) == "descending"
+    name = opened.find_elements("css selector", "#domains thead button")[1]
+    name.click()
+    script = (
+        "const names = [...document.querySelectorAll('#domains tbody th')].map((cell) => cell.textContent);"
+        "return [names, [...names].sort((a, b) => a.localeCompare(b))]"
+    )
+    shown, in_order = opened.execute_script(script)
+    assert shown == in_order
+    assert sorted(shown) == sorted(found.domains["domain"])
+
+
+def test_everything_can_be_reached_by_tab(opened):
+    script = (
+        "const all = [...document.querySelectorAll('a, button, .wide')];"
+        "return [all.length, all.filter((e) => e.tabIndex >= 0).length]"
+    )
+    every, reached = opened.execute_script(script)
+    assert every == reached > 20
+
+
+def test_fits_a_phone(opened):
+    screen(opened, 375)
+    assert opened.execute_script("return document.documentElement.scrollWidth") <= 375
+    assert opened.execute_script("return parseFloat(getComputedStyle(document.body).fontSize)") >= 14
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark_can_be_read(opened, scheme):
+    screen(opened, 1280, scheme)
+    script = "const s = getComputedStyle(document.body); return [s.color, s.backgroundColor]"
+    ink, paper = (luminance(colour) for colour in opened.execute_script(script))
+    assert (paper > 0.8) if scheme == "light" else (paper < 0.05)
+    assert (max(ink, paper) + 0.05) / (min(ink, paper) + 0.05) > 7  # the contrast that WCAG asks of its best grade
+
+
+def luminance(colour):
+    channels = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_prints_whole(opened, found):
+    pdf = base64.b64decode(opened.print_page())
+    assert pdf.startswith(b"%PDF")
+    assert pdf.count(b"/Type /Page\n") >= (3 if len(found.domains) > 50 else 1)
+    screen(opened, 720, media="print")
+    cut = (
+        "return [...document.querySelectorAll('.wide')]"
+        ".filter((e) => getComputedStyle(e).overflowY !== 'visible'"
+        " || e.clientHeight < e.firstElementChild.clientHeight)"
+        ".length"
+    )
+    assert opened.execute_script(cut) == 0
+    assert not opened.find_element("tag name", "nav").is_displayed()

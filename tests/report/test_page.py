@@ -1,0 +1,82 @@
+"""The page as text: whole, escaped, small, and with the worst first."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rpo
+from rpo.exceptions import InputError
+from rpo.report import render, write_report
+
+
+def test_every_section_is_there_and_nothing_comes_from_elsewhere(found):
+    page = render(found, title="t.csv")
+    ids = re.findall(r'<section id="(\w+)"', page)
+    assert ids == ["summary", "domains", "heat", "strata", "rows", "doubts"]
+    assert len(page.encode()) < 1_000_000
+    assert not re.search(r"https?://|@import|url\(", page)
+    assert re.findall(r"src=[\"']?(?!&)", page.replace("script-src", "")) == []
+
+
+def test_names_are_text_wherever_they_stand(hostile):
+    page = render(hostile, title="<script>alert(5)</script>")
+    assert page.count("<script>") == 1  # the page's own
+    assert "<img" not in page
+    assert "<svg onload" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "&#34;; rm -rf" in page
+    assert "{{ 7 * 7 }}" in page
+    assert ">49<" not in page
+
+
+def test_the_worst_come_first(uneven):
+    page = render(uneven)
+    rows = re.findall(r'<tr>\s*<td class="n" data-sort="1">1</td>\s*<th scope="row">([^<]*)</th>', page)
+    assert rows == ["b", uneven.strata["stratum"][0]]
+    assert uneven.strata["noisy"][0]
+    assert page.index("noisier than elsewhere") < page.index("<h2>")
+
+
+def test_strata_too_small_are_marked_and_have_no_rank(radon):
+    page = render(radon)
+    small = radon.domains[~radon.domains["judged"]]
+    assert page.split('id="heat"')[0].count("not judged") == len(small)
+    assert "too few rows to judge" in page
+
+
+def test_two_thousand_domains_of_long_names_stay_below_a_megabyte(uneven):
+    number = 2000
+    many = pd.concat([uneven.domains.iloc[[0]]] * number, ignore_index=True)
+    many["domain"] = [f"{'long name ' * 20}{i}" for i in range(number)]
+    page = render(replace(uneven, domains=many))
+    assert len(page.encode()) < 1_000_000
+    assert "more domains are not shown" in page
+
+
+def test_a_page_that_cannot_be_written_is_one_line(uneven, tmp_path):
+    with pytest.raises(InputError, match="cannot write"):
+        write_report(uneven, "/proc/page.html")
+    write_report(uneven, tmp_path / "deep" / "page.html")
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["page.html"]
+
+
+def test_no_difference_is_said_on_the_page():
+    data = rpo.datasets.make_uneven(bad_domain=None, bad_strata=(), seed=0)
+    frame = pd.DataFrame(data.X).assign(y=data.y, site=data.domains)
+    found = rpo.quality(frame, target="y", domain="site", steps=150)
+    page = render(found)
+    assert "No difference in noise between domains or strata could be established" in page
+    assert "mark bad" not in page
+    assert "they differ no more than chance would make them" in " ".join(page.split())
+
+
+def test_one_domain_and_one_stratum_still_make_a_page():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=30)})
+    frame["y"] = frame["x"] + rng.normal(size=30)
+    page = render(rpo.quality(frame, target="y", grouping="none", steps=20))
+    assert "There is one domain only" in page
+    assert "Nothing can be said about differences in noise" in page
