@@ -79,18 +79,23 @@ def to_markdown(table: Table) -> str:
     lines = [f"| | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
 
     def write(cell: Cell, best: bool) -> str:
-        text = cell_text(cell).replace("*", r"\*")
+        text = _plain(cell_text(cell))
         return f"**{text}**" if best else text
 
     for section, rows in body(table, write):
         lines.append(f"| *{section}* |{' |' * len(names)}")
         lines += [f"| {label} | {' | '.join(_marked(texts))} |" for label, texts in rows]
-    return "\n".join([*lines, "", *(f"- {name}: {words}" for name, words in table.protocol), ""])
+    return "\n".join([*lines, "", *(f"- {name}: {_plain(words)}" for name, words in table.protocol), ""])
 
 
 def _marked(texts: list[str]) -> list[str]:
     """Stars of quoted cells escaped, those of our own being so already."""
-    return [text if r"\*" in text or text.startswith("**") else text.replace("*", r"\*") for text in texts]
+    return [text if r"\*" in text or text.startswith("**") else _plain(text) for text in texts]
+
+
+def _plain(text: str) -> str:
+    """Stars that Markdown takes for stars."""
+    return text.replace("*", r"\*")
 
 
 def to_latex(table: Table) -> str:
