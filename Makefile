@@ -19,8 +19,10 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
 	touch $@
 
-demo: install ## train RPO on Cigar and print the data-quality table
+demo: install ## train RPO on Cigar, write Radon's data-quality page, rerun the paper's Table 1 in small
 	$(BIN)/python examples/cigar.py
+	$(BIN)/python examples/radon.py
+	$(BIN)/rpo bench table1 --profile quick --out out/table1-quick
 
 lint: install ## ruff and strict mypy
 	$(BIN)/ruff check .
@@ -45,4 +47,4 @@ docs: install ## build the documentation site into site/
 	$(BIN)/mkdocs build --strict
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) site out .mypy_cache .ruff_cache .pytest_cache .hypothesis
