@@ -46,7 +46,13 @@ def main(*words, limit=None):
 def test_a_table_a_figure_and_plain_words(cut, tmp_path):
     result = rpo("--seeds", 2, "--out", tmp_path)
     assert result.exit_code == 0, result.output
-    for words in ("Cigar clean", "RPO, penalties permuted", "causal features only", "29.85 ± 2.90***", "Controls: RPO"):
+    for words in (
+        "Cigar clean",
+        "RPO, penalties permuted",
+        "causal features only",
+        "29.85 ± 2.90***",
+        "Controls (IRM + lip",
+    ):
         assert words in result.output
     assert f"The figure is {tmp_path / 'table1.png'}" in result.output.replace("\n", " ")
     made = {path.name for path in tmp_path.iterdir()}

@@ -1,5 +1,10 @@
-"""A study of a few seconds, for tests; as a script `small.py FOLDER JOBS` it is the process that gets killed."""
+"""A study of a few seconds, for tests; as a script it is the process that gets killed.
 
+`small.py FOLDER JOBS` runs it once. With `--fork` it runs in a new process for every line of standard input, and says
+that process's number and how it ended: one import of everything for many kills.
+"""
+
+import os
 import sys
 from pathlib import Path
 
@@ -31,10 +36,24 @@ def table(of: Study, records: dict) -> str:
 
 
 # Long enough to be killed in, one run a stack so that there is much to lose.
-KILLED = {"steps": 150, "seeds": 4}
+KILLED = {"steps": 80, "seeds": 4}
 
-if __name__ == "__main__":
-    folder, jobs = Path(sys.argv[1]), int(sys.argv[2])
+
+def main(folder: Path, jobs: int) -> None:
     killed = study(**KILLED)
     found = execute(killed.runs(), Store(folder), jobs=jobs, width=1, progress=False)
     (folder / "table.csv").write_text(table(killed, found))
+
+
+if __name__ == "__main__":
+    arguments = Path(sys.argv[1]), int(sys.argv[2])
+    if "--fork" not in sys.argv:
+        main(*arguments)
+        sys.exit()
+    for _ in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            main(*arguments)
+            os._exit(0)
+        print(child, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)

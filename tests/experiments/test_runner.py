@@ -1,3 +1,4 @@
+import os
 import random
 import signal
 import subprocess
@@ -115,8 +116,8 @@ def test_no_workers_is_an_error(small, tmp_path):
         execute(small.study().runs(), Store(tmp_path), jobs=0)
 
 
-def _start(folder, jobs):
-    return subprocess.Popen([sys.executable, str(SCRIPT), str(folder), str(jobs)])
+def _start(folder, jobs, *words, **options):
+    return subprocess.Popen([sys.executable, str(SCRIPT), str(folder), str(jobs), *words], **options)
 
 
 def _records(folder):
@@ -130,18 +131,22 @@ def test_killed_at_random_moments_it_still_ends_as_if_undisturbed(small, tmp_pat
     folder = tmp_path / "killed"
     (folder / "runs").mkdir(parents=True)
     seed = random.randrange(2**32)
-    moments, kills, counts = random.Random(seed), 0, []
-    while kills < 5:
-        before = len(_records(folder))
-        with _start(folder, 1) as process:
-            # Past the imports: it has begun once a first new record is there; then any moment of the next half second.
-            while len(_records(folder)) == before and process.poll() is None:
-                time.sleep(0.005)
-            time.sleep(moments.uniform(0, 0.5))
-            assert process.poll() is None, f"it ended before it was killed (seed {seed}): make the study longer"
-            process.send_signal(signal.SIGKILL)
-        kills += 1
-        counts.append(len(_records(folder)))
+    moments, counts = random.Random(seed), []
+    pipe = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with _start(folder, 1, "--fork", **pipe) as server:
+        for _ in range(5):
+            before = len(_records(folder))
+            print(file=server.stdin, flush=True)
+            pid = int(server.stdout.readline())
+            # It has begun once a first new record is there; then any moment of the next quarter of a second.
+            while len(_records(folder)) == before:
+                time.sleep(0.002)
+            time.sleep(moments.uniform(0, 0.25))
+            os.kill(pid, signal.SIGKILL)
+            ended = int(server.stdout.readline())
+            assert ended == -signal.SIGKILL, f"it ended before it was killed (seed {seed}): make the study longer"
+            counts.append(len(_records(folder)))
+        server.stdin.close()
     assert counts == sorted(counts), f"a kill lost finished runs (seed {seed}): {counts}"
     assert 0 < counts[-1] < len(study.runs())
     assert _start(folder, 1).wait() == 0

@@ -23,13 +23,12 @@ def test_the_hash_never_changes():
     assert RUN.digest == DIGEST
 
 
-@pytest.mark.parametrize("seed", ["0", "12345"])
-def test_the_hash_is_the_same_in_another_process(seed):
+def test_the_hash_is_the_same_in_another_process():
     code = (
         "from rpo.experiments.specification import Run;"
         f"print(Run.model_validate_json({RUN.model_dump_json()!r}).digest)"
     )
-    environment = os.environ | {"PYTHONHASHSEED": seed}
+    environment = os.environ | {"PYTHONHASHSEED": "12345"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.strip() == DIGEST
 

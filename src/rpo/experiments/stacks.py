@@ -1,6 +1,7 @@
 """Runs packed into stacks, and one stack trained and measured: what a worker does."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 from time import process_time
 from typing import NamedTuple
@@ -8,7 +9,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rpo.engine import Config, Data, mlp, stack_data, train
+from rpo.engine import Config, Data, Trained, mlp, stack_data, train
+from rpo.engine.data import COLUMNS
 from rpo.experiments.metrics import measure, risk_of_domain
 from rpo.experiments.problems import Problem, load
 from rpo.experiments.records import Measured, Record, versions
@@ -87,33 +89,49 @@ def _record(run: Run, outcome: Measured | str, seconds: float) -> Record:
     return Record(run=run, status="done", measured=outcome, seconds=seconds, versions=versions())
 
 
-def _models(runs: Sequence[Run], problems: Sequence[Problem]) -> list[Model]:
-    """A model for each run, and one more for each domain left out if that is asked."""
+def _without(place: int, data: Data) -> list[Model]:
+    """A model for each domain left out: on the rows of the others, which keep their numbers."""
     models = []
-    for place, (run, problem) in enumerate(zip(runs, problems, strict=True)):
-        data = problem.train
-        models.append(Model(place, data, None))
-        if run.leave_one_out:
-            models += [
-                Model(place, data.with_weight(data.weight * (data.domain != e)), e) for e in range(data.n_domains)
-            ]
+    for e in range(data.n_domains):
+        kept = data.domain != e
+        models.append(Model(place, replace(data, **{name: getattr(data, name)[kept] for name in COLUMNS}), e))
     return models
 
 
 def _trained(runs: Sequence[Run], steps: int | None) -> list[Measured | str]:
-    first = runs[0]
     problems = [load(run.data, run.seed) for run in runs]
-    models = _models(runs, problems)
+    whole = _fit(runs, [Model(place, problem.train, None) for place, problem in enumerate(problems)], steps)
+    on_validation = _outputs(whole, [problem.validation for problem in problems])
+    on_tests = {name: _outputs(whole, [problem.tests[name] for problem in problems]) for name in problems[0].tests}
+    left_out = _left_out(runs, problems, steps) if runs[0].leave_one_out else [None] * len(runs)
+    outcomes: list[Measured | str] = []
+    for k, (problem, failure) in enumerate(zip(problems, whole.failures, strict=True)):
+        if failure is not None:
+            outcomes.append(failure)
+            continue
+        measured = measure(problem, on_validation[k], {name: outputs[k] for name, outputs in on_tests.items()})
+        outcomes.append(measured.model_copy(update={"left_out_risk": left_out[k]}))
+    return outcomes
+
+
+def _left_out(runs: Sequence[Run], problems: Sequence[Problem], steps: int | None) -> list[list[float | None] | None]:
+    """For each run, the risk on each domain of the model trained without it."""
+    models = [model for place, problem in enumerate(problems) for model in _without(place, problem.train)]
+    trained = _fit(runs, models, steps)
+    outputs = _outputs(trained, [problems[model.run].train for model in models])
+    risks: list[list[float | None] | None] = [[] for _ in runs]
+    for model, output, failure in zip(models, outputs, trained.failures, strict=True):
+        row = risks[model.run]
+        if row is not None and model.left_out is not None:
+            row.append(None if failure else risk_of_domain(output, problems[model.run].train, model.left_out))
+    return risks
+
+
+def _fit(runs: Sequence[Run], models: Sequence[Model], steps: int | None) -> Trained:
+    """All models of one stack, trained at once."""
+    first = runs[0]
     data = stack_data([model.data for model in models])
-    config = Config(
-        steps=steps or first.training.steps,
-        batch_size=first.training.batch_size,
-        schedule=first.training.schedule,
-        device="cpu",
-        dtype=getattr(torch, first.training.dtype),
-        progress=False,
-    )
-    trained = train(
+    return train(
         first.method,
         lambda: mlp(data.row_shape[0], data.n_outputs, first.training.hidden),
         data,
@@ -122,33 +140,21 @@ def _trained(runs: Sequence[Run], steps: int | None) -> list[Measured | str]:
             name: [_number(runs[model.run].numbers[name], model.data) for model in models] for name in first.numbers
         },
         options=first.options,
-        config=config,
+        config=Config(
+            steps=steps or first.training.steps,
+            batch_size=first.training.batch_size,
+            schedule=first.training.schedule,
+            device="cpu",
+            dtype=getattr(torch, first.training.dtype),
+            progress=False,
+        ),
     )
 
-    def output(parts: Sequence[Data]) -> list[Tensor]:
-        """Outputs for each model's own rows, the padding cut off."""
-        stacked = trained.output(stack_data(parts).x, stacked=True)
-        return [rows[: part.n_rows] for rows, part in zip(stacked, parts, strict=True)]
 
-    on_validation = output([problems[model.run].validation for model in models])
-    on_tests = {name: output([problems[model.run].tests[name] for model in models]) for name in problems[0].tests}
-    on_train = output([model.data for model in models]) if first.leave_one_out else []
-    left_out: list[list[float | None]] = [[] for _ in runs]
-    outcomes: list[Measured | str] = []
-    for k, model in enumerate(models):
-        failure = trained.failures[k]
-        if model.left_out is not None:
-            rows = problems[model.run].train
-            left_out[model.run].append(None if failure else risk_of_domain(on_train[k], rows, model.left_out))
-        elif failure is not None:
-            outcomes.append(failure)
-        else:
-            tests = {name: outputs[k] for name, outputs in on_tests.items()}
-            outcomes.append(measure(problems[model.run], on_validation[k], tests))
-    return [
-        outcome.model_copy(update={"left_out_risk": risks}) if risks and isinstance(outcome, Measured) else outcome
-        for outcome, risks in zip(outcomes, left_out, strict=True)
-    ]
+def _outputs(trained: Trained, parts: Sequence[Data]) -> list[Tensor]:
+    """Outputs for each model's own rows, the padding cut off."""
+    stacked = trained.output(stack_data(parts).x, stacked=True)
+    return [rows[: part.n_rows] for rows, part in zip(stacked, parts, strict=True)]
 
 
 def _number(value: Number, data: Data) -> float:
@@ -161,16 +167,14 @@ def _number(value: Number, data: Data) -> float:
 def _reference(runs: Sequence[Run]) -> list[Measured | str]:
     outcomes: list[Measured | str] = []
     for run in runs:
-        problem = load(run.data, run.seed)
-        whole, *without = _models([run], [problem])
-        fit = REFERENCES[run.method]
-        predict = fit(whole.data)
+        problem, fit = load(run.data, run.seed), REFERENCES[run.method]
+        predict = fit(problem.train)
         tests = {name: predict(data.x) for name, data in problem.tests.items()}
         measured = measure(problem, predict(problem.validation.x), tests)
         risks = [
-            risk_of_domain(fit(m.data)(problem.train.x), problem.train, m.left_out)
-            for m in without
-            if m.left_out is not None
+            risk_of_domain(fit(model.data)(problem.train.x), problem.train, model.left_out)
+            for model in (_without(0, problem.train) if run.leave_one_out else [])
+            if model.left_out is not None
         ]
         outcomes.append(measured.model_copy(update={"left_out_risk": risks or None}))
     return outcomes
