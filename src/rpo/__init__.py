@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rpo import datasets, engine, functional, grouping, methods
     from rpo.estimators import DomainClassifier, DomainRegressor, RPOClassifier, RPORegressor, load
+    from rpo.tables.comparison import compare
     from rpo.tables.quality import quality
 
 __version__ = "0.1.0"
 
 _ESTIMATORS = ("DomainClassifier", "DomainRegressor", "RPOClassifier", "RPORegressor", "load")
-_TABLES = {"quality": "rpo.tables.quality"}
+_TABLES = {"compare": "rpo.tables.comparison", "quality": "rpo.tables.quality"}
 _PACKAGES = ("datasets", "engine", "functional", "grouping", "methods")
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "DomainRegressor",
     "RPOClassifier",
     "RPORegressor",
+    "compare",
     "datasets",
     "engine",
     "functional",

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from rpo.cli import bench, data, fit, methods, predict, quality, theory
+from rpo.cli import bench, compare, data, fit, methods, predict, quality, theory
 from rpo.exceptions import InputError, TrainingError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app.add_typer(data.app, name="data")
 app.command()(quality.quality)
 app.command()(fit.fit)
 app.command()(predict.predict)
+app.command()(compare.compare)
 app.command()(methods.methods)
 app.command()(theory.theory)
 

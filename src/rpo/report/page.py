@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rpo.exceptions import InputError
-from rpo.report import domains, doubts, heat, rows, strata, summary
+from rpo.report import domains, doubts, heat, held_out, rows, strata, summary
 
 if TYPE_CHECKING:
+    from rpo.tables.comparison import Comparison
     from rpo.tables.quality import Quality
 
 FOLDER = Path(__file__).parent
@@ -23,10 +24,12 @@ MOST_BYTES = 1_000_000
 SECTIONS = (summary, domains, heat, strata, rows, doubts)
 
 
-def render(found: "Quality", *, title: str = "table") -> str:
-    """The page as text; shorter tables if it would pass a megabyte."""
+def render(found: "Quality", *, title: str = "table", comparison: "Comparison | None" = None) -> str:
+    """The page as text, with the held-out performance if methods were compared; shorter if it would pass a megabyte."""
     for shorter in (1, 2, 4, 16):
         sections = [module.section(found, shorter) for module in SECTIONS]
+        if comparison is not None:
+            sections.insert(-1, held_out.section(comparison, shorter))
         page: str = (
             _environment()
             .get_template("page.html")
@@ -44,11 +47,17 @@ def render(found: "Quality", *, title: str = "table") -> str:
     raise InputError("the page would pass a megabyte: the table's domains and strata have names that are too long")
 
 
-def write_report(found: "Quality", path: str | os.PathLike[str], *, title: str = "table") -> None:
+def write_report(
+    found: "Quality",
+    path: str | os.PathLike[str],
+    *,
+    title: str = "table",
+    comparison: "Comparison | None" = None,
+) -> None:
     """Write the page, whole or not at all."""
     from rpo.experiments.files import write_whole
 
-    write_whole(Path(path), render(found, title=title))
+    write_whole(Path(path), render(found, title=title, comparison=comparison))
 
 
 @cache

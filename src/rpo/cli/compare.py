@@ -1,0 +1,101 @@
+"""`rpo compare`: does RPO help on this table?"""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rpo.cli.quality import (
+    AskedTask,
+    Category,
+    Drop,
+    Encoding,
+    Group,
+    Json,
+    Report,
+    Steps,
+    TablePath,
+    Target,
+    check_report,
+    records,
+    say_notes,
+    show,
+)
+
+
+def compare(
+    table: TablePath,
+    target: Target,
+    domain: Annotated[str, typer.Option("--domain", "-d", help="The column that says where a row comes from.")],
+    methods: Annotated[
+        list[str] | None, typer.Option("--methods", "-m", help="A method to try; may be repeated. [default: all]")
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Repetitions.")] = 3,
+    group: Group = None,
+    task: AskedTask = "auto",
+    report: Report = None,
+    drop: Drop = None,
+    category: Category = None,
+    encoding: Encoding = "utf-8",
+    steps: Steps = 300,
+    selection: Annotated[
+        str, typer.Option(help="How hyper-parameters are chosen: validation, irm, formula.")
+    ] = "validation",
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Worker processes. [default: one a core]")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Where trainings are kept. [default: out/compare-NAME]")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Hold every domain out in turn, train every method, and say in plain words whether RPO helps on this table.
+
+    Every training is kept in --out as soon as it is done: the same command goes on where it stopped.
+
+    [bold]Examples[/bold]
+
+        rpo compare homes.csv --target radon --domain county --methods irm-lip --methods groupdro
+
+        rpo compare visits.parquet -t outcome -d hospital --seeds 5 --report visits.html
+    """
+    from joblib import cpu_count
+
+    from rpo.tables import read_table
+    from rpo.tables.comparison import compare as run
+
+    check_report(report)
+    frame = read_table(table, encoding=encoding)
+    found = run(
+        frame,
+        target=target,
+        domain=domain,
+        groups=group or (),
+        task=task,
+        methods=methods or (),
+        seeds=seeds,
+        drop=drop or (),
+        category=category or (),
+        steps=steps,
+        selection=selection,
+        jobs=cpu_count() if jobs is None else jobs,
+        out=out or Path(f"out/compare-{table.name.split('.')[0]}"),
+    )
+    if report is not None:
+        from rpo.report import write_report
+        from rpo.tables.quality import assess
+
+        write_report(assess(found.prepared), report, title=table.name, comparison=found)
+    if as_json:
+        tables = {"methods": records(found.methods), "domains": records(found.domains)}
+        words = {"verdict": found.verdict, "protocol": found.protocol, "notes": found.prepared.notes}
+        typer.echo(json.dumps(words | tables, ensure_ascii=False, indent=1))
+        return
+    say_notes(found.prepared.notes)
+    show(found.methods, tuple(found.methods.columns), "Error on held-out domains, best first", len(found.methods))
+    shown = found.domains.iloc[:15, :8]
+    show(shown, tuple(shown.columns), "By held-out domain, largest first", len(found.domains))
+    for line in found.protocol:
+        typer.echo(f"- {line}")
+    typer.echo(f"\n{found.verdict}")
+    if report is not None:
+        typer.echo(f"The page is {report}.")
