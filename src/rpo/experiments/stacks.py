@@ -57,9 +57,7 @@ def pack(runs: Iterable[Run], width: int | None = None) -> list[list[Run]]:
     stacks = []
     for _, group in groupby(sorted(runs, key=kind), key=kind):
         members = list(group)
-        first = train_of(members[0])
-        models = 1 + first.n_domains if members[0].leave_one_out else 1
-        size = width or max(1, STACK_ROWS // (models * first.n_rows))
+        size = width or max(1, STACK_ROWS // train_of(members[0]).n_rows)
         stacks += [members[i : i + size] for i in range(0, len(members), size)]
     return stacks
 
@@ -117,13 +115,18 @@ def _trained(runs: Sequence[Run], steps: int | None) -> list[Measured | str]:
 def _left_out(runs: Sequence[Run], problems: Sequence[Problem], steps: int | None) -> list[list[float | None] | None]:
     """For each run, the risk on each domain of the model trained without it."""
     models = [model for place, problem in enumerate(problems) for model in _without(place, problem.train)]
-    trained = _fit(runs, models, steps)
-    outputs = _outputs(trained, [problems[model.run].train for model in models])
+    # There are more of them than runs: as many stacks, all alike, as keep within the rows of one.
+    parts = -(-sum(model.data.n_rows for model in models) // STACK_ROWS)
+    size = -(-len(models) // parts)
     risks: list[list[float | None] | None] = [[] for _ in runs]
-    for model, output, failure in zip(models, outputs, trained.failures, strict=True):
-        row = risks[model.run]
-        if row is not None and model.left_out is not None:
-            row.append(None if failure else risk_of_domain(output, problems[model.run].train, model.left_out))
+    for start in range(0, len(models), size):
+        chosen = models[start : start + size]
+        trained = _fit(runs, chosen, steps)
+        outputs = _outputs(trained, [problems[model.run].train for model in chosen])
+        for model, output, failure in zip(chosen, outputs, trained.failures, strict=True):
+            row = risks[model.run]
+            if row is not None and model.left_out is not None:
+                row.append(None if failure else risk_of_domain(output, problems[model.run].train, model.left_out))
     return risks
 
 
