@@ -13,7 +13,7 @@ from rich.table import Table
 
 from benchmarks.timing import Row
 
-NAMES = ("step", "methods", "sweep", "growth", "theory")
+NAMES = ("step", "methods", "sweep", "growth", "theory", "table1")
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from rpo.functional.statistics import Array
 
@@ -65,4 +65,4 @@ def homogeneity(X: Array, y: Array, domain: NDArray[Any], weight: Array) -> Arra
     mean = (precision * b).sum(0) / np.where(total > 0, total, 1)
     q = (precision * (b - mean) ** 2).sum(0)
     freedom = np.maximum((precision > 0).sum(0) - 1, 0)
-    return np.where(freedom > 0, chi2.sf(q, np.maximum(freedom, 1)), 1.0)
+    return np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), q), 1.0)
