@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 MOST_DOMAINS = 30
 WIDEST_NAME = 28
+REACH = 170  # beyond the deepest heat, 100, so that figures can be read on every cell
 
 
 def heat_map(found: "Quality") -> "Figure":
@@ -32,7 +33,7 @@ def heat_map(found: "Quality") -> "Figure":
                 text = f"{row['noise']:.2g}" if row["judged"] else f"n={row['n']}"
                 axis.text(j, i, text, ha="center", va="center", fontsize=7, color="black")
     axis.set_facecolor("#dddddd")
-    drawn = axis.imshow(image, cmap="RdBu_r", vmin=-100, vmax=100, aspect="auto")
+    drawn = axis.imshow(image, cmap="RdBu_r", vmin=-REACH, vmax=REACH, aspect="auto")
     names = [name if len(name) <= WIDEST_NAME else f"{name[: WIDEST_NAME - 1]}…" for name in strata]
     axis.set_xticks(range(len(strata)), names, rotation=30, ha="right", fontsize=8)
     axis.set_yticks(range(len(domains)), [str(name)[:WIDEST_NAME] for name in domains], fontsize=8)

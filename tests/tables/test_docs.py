@@ -1,0 +1,37 @@
+"""The worked example of docs/your-data.md runs as printed."""
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from rpo.cli import main
+
+PAGE = Path(__file__).parents[2] / "docs" / "your-data.md"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not part of this copy")
+def test_every_block_and_every_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = PAGE.read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.S)
+    commands = re.findall(r"^    (rpo .*)$", text, flags=re.M)
+    assert (len(blocks), len(commands)) == (2, 4)
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, str(PAGE), "exec"), names)
+    assert "three counties" in text
+    assert names["found"].domains["noisy"].sum() == 3
+    assert "39 of 85 domains have fewer than 5 rows" in capsys.readouterr().out
+    quick = {"compare": ["--seeds", "2", "--steps", "5", "--jobs", "1"]}
+    for command in commands:
+        words = shlex.split(command)
+        monkeypatch.setattr(sys, "argv", [*words, *quick.get(words[1], [])])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        assert not stop.value.code, command
+    assert {"radon.html", "radon-model", "predictions.csv", "out"} <= {path.name for path in tmp_path.iterdir()}
+    assert re.search(r"(RPO helps|RPO hurts|ERM is as good)", capsys.readouterr().out)
