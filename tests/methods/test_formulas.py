@@ -8,6 +8,7 @@ dR/dw = 2(f − y)x = −1, 4, 3: (3/2, 3), and dR/da is half of that.
 
 from math import exp, log, sqrt
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -16,6 +17,7 @@ from rpo.engine.data import Batch
 from rpo.engine.nets import Net
 from rpo.methods import get_method
 from rpo.methods.cnbb import balancing_weights, imbalance
+from rpo.methods.coral import moments
 from rpo.methods.registry import Values
 
 LATE = 90.0  # of 100 steps: every penalty is in force
@@ -139,6 +141,20 @@ def test_andmask_stays_on_disagreement():
 def test_coral():
     """μ = 3/2 and 3; the variance of (1, 2) is ½, that of one row counts zero."""
     assert floats(call("coral", gamma=2.0)) == pytest.approx({"risk": 7 / 16, "coral": 2 * (9 / 4 + 1 / 4)})
+
+
+def test_coral_with_many_domains_is_the_same_formula():
+    """More domains than features takes another way to the covariances: against numpy, domain by domain."""
+    g = torch.Generator().manual_seed(0)
+    features = torch.randn(40, 2, dtype=torch.float64, generator=g)
+    domain = torch.arange(40) % 5
+    size = torch.full((5,), 8.0, dtype=torch.float64)
+    rows = batch()._replace(domain=domain, weight=torch.ones(40, dtype=torch.float64), size=size)
+    mean, covariance = moments(features, rows)
+    for e in range(5):
+        own = features[domain == e].numpy()
+        np.testing.assert_allclose(mean[e], own.mean(0))
+        np.testing.assert_allclose(covariance[e], np.cov(own.T), rtol=1e-10)
 
 
 def test_dann_takes_turns():

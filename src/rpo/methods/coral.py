@@ -27,8 +27,12 @@ def moments(features: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
     mean = domain_mean(features, batch.domain, batch.weight, domains)
     centred = features - mean[batch.domain]
     share = domain_share(batch.weight, batch.domain, domains)
-    member = torch.arange(domains, device=features.device)[:, None] == batch.domain
-    covariance = (torch.where(member, share, 0)[:, :, None] * centred).transpose(1, 2) @ centred
+    if domains <= features.shape[1]:
+        member = torch.arange(domains, device=features.device)[:, None] == batch.domain
+        covariance = (torch.where(member, share, 0)[:, :, None] * centred).transpose(1, 2) @ centred
+    else:  # many domains: a product a row costs less than a pass over all rows for every domain
+        outer = (share[:, None] * centred)[:, :, None] * centred[:, None, :]
+        covariance = domain_sum(outer, batch.domain, domains)
     rows = domain_sum(batch.weight, batch.domain, domains)
     unbiased = torch.where(rows > 1, rows / (rows - 1).clamp_min(1e-12), 0)
     return mean, unbiased[:, None, None] * covariance
