@@ -23,8 +23,8 @@ from rpo.exceptions import InputError, TrainingError
 from rpo.functional.losses import squared_residual
 from rpo.methods.registry import Method, State, get_method
 
-# The largest tensor of a stack, K·N·h numbers. Measured (`python -m benchmarks growth`): a model-step is cheapest at
-# 16 MB; from 32 MB on the C library takes fresh pages for every tensor, and at 128 MB it costs nearly twice as much.
+# The largest tensor of a stack, K·N·h numbers. Measured (`python -m benchmarks growth`): a model-step costs the same up
+# to 32 MB; beyond, the C library takes fresh pages for every tensor: 1.4 times as much at 64 MB, 1.8 times at 128 MB.
 STACK_BYTES = 16 * 2**20
 
 
