@@ -1,6 +1,7 @@
 """What all estimators share: checking, standardising, training on the engine, predicting."""
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
@@ -28,7 +29,7 @@ DOUBLE_ROWS = 1_000
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
-class DomainEstimator(BaseEstimator):  # type: ignore[misc]
+class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     """Base of the four estimators; a subclass says which method with which values, and what the target is."""
 
     # `domains` and `strata` travel through Pipeline, GridSearchCV and the like as they are.
@@ -50,13 +51,13 @@ class DomainEstimator(BaseEstimator):  # type: ignore[misc]
     compile: bool
     verbose: bool | Literal["auto"]
 
+    @abstractmethod
     def _method(self) -> tuple[Method, dict[str, Any]]:
         """The method and the values given for its hyper-parameters."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _encode(self, y: NDArray[Any], weight: Array) -> tuple[Array, Task]:
         """The target as the engine wants it, and the task."""
-        raise NotImplementedError
 
     def fit(
         self,
