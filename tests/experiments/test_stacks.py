@@ -4,7 +4,7 @@ import torch
 
 from rpo.engine import make_data
 from rpo.experiments import DataSpec, Run
-from rpo.experiments.metrics import measure, metrics, risk_of_domain
+from rpo.experiments.metrics import area_under_roc, measure, metrics, risk_of_domain
 from rpo.experiments.problems import Problem, load
 from rpo.experiments.stacks import pack, run_stack
 
@@ -93,6 +93,16 @@ def test_measures_by_hand():
 def test_accuracy_of_classes():
     y = torch.tensor([0.0, 1.0, 1.0])
     binary = make_data(torch.zeros(3, 1), y, torch.zeros(3, dtype=torch.long), task="binary")
-    assert metrics(torch.tensor([[-1.0], [1.0], [-1.0]]), binary) == {"accuracy": pytest.approx(2 / 3)}
+    assert metrics(torch.tensor([[-1.0], [1.0], [-1.0]]), binary) == {"accuracy": pytest.approx(2 / 3), "auc": 0.75}
+    one_class = make_data(torch.zeros(3, 1), torch.ones(3), torch.zeros(3, dtype=torch.long), task="binary")
+    assert metrics(torch.tensor([[-1.0], [1.0], [-1.0]]), one_class) == {"accuracy": pytest.approx(1 / 3)}
     several = make_data(torch.zeros(3, 1), y.long(), torch.zeros(3, dtype=torch.long), task="multiclass")
     assert metrics(torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), several) == {"accuracy": 1.0}
+
+
+def test_the_area_under_the_curve_is_scikit_learns(rng):
+    from sklearn.metrics import roc_auc_score
+
+    y = (rng.random(500) < 0.3).astype(float)
+    for score in (rng.normal(size=500) + y, rng.integers(0, 4, 500).astype(float)):  # the second has many ties
+        assert area_under_roc(torch.tensor(score), torch.tensor(y)) == pytest.approx(roc_auc_score(y, score), abs=1e-12)

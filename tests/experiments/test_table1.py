@@ -3,8 +3,19 @@ import pytest
 from rpo.exceptions import InputError
 from rpo.experiments import Measured, Record, Store, execute, get_rule, make_table
 from rpo.experiments.specification import complete
-from rpo.experiments.summary import summary
-from rpo.experiments.table1 import CAUSAL, MEAN, PERMUTED, PRINTED, RPO, SAME_FORM, SCREENED, TITLE, UNIFORM, table1
+from rpo.experiments.table1 import (
+    CAUSAL,
+    MEAN,
+    PERMUTED,
+    PRINTED,
+    RPO,
+    SAME_FORM,
+    SCREENED,
+    TITLE,
+    UNIFORM,
+    summary,
+    table1,
+)
 
 
 def test_the_two_profiles_differ_in_size_only():

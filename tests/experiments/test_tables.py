@@ -11,7 +11,7 @@ from scipy import stats
 from rpo.exceptions import InputError
 from rpo.experiments import Measured, Record, get_rule, make_table
 from rpo.experiments.figures import write_figure
-from rpo.experiments.page import BEGIN, END, write_page
+from rpo.experiments.page import marks, put, study_block
 from rpo.experiments.render import to_csv, to_html, to_json, to_latex, to_markdown, to_rich
 from rpo.experiments.tables import check_correction
 
@@ -144,13 +144,18 @@ def test_the_page_keeps_what_people_wrote(study, records, tmp_path):
     page, figure = tmp_path / "docs" / "small.md", tmp_path / "figures" / "small.svg"
     tables = [table_of(study, records), table_of(study, records, "oracle")]
     page.parent.mkdir()
-    page.write_text(f"# Mine\n\n{BEGIN}\nold figures\n{END}\n\nMy discussion.\n")
-    write_page(page, tables, "rpo bench small", ["It is so."], figure)
+    begin, end = marks("small")
+    page.write_text(f"# Mine\n\n{begin}\nold figures\n{end}\n\nMy discussion.\n")
+    block = study_block(tables, "rpo bench small", ["It is so."], figure, page)
+    put(page, "small", block)
     text = page.read_text()
     assert text.startswith("# Mine\n")
     assert text.endswith("\n\nMy discussion.\n")
     assert "old figures" not in text
     for words in ("Made by `rpo bench small`", "(../figures/small.svg)", "It is so.", r"11.17 ± 1.26\*\*\*", "oracle"):
         assert words in text
-    write_page(page, tables, "rpo bench small", ["It is so."], figure)
+    put(page, "small", block)
     assert page.read_text() == text
+    put(page, "large", "Another study.")
+    assert page.read_text().endswith("<!-- large: begin -->\nAnother study.\n<!-- large: end -->\n")
+    assert page.read_text().startswith(text.rstrip())

@@ -6,6 +6,7 @@ from pathlib import Path
 from textwrap import fill
 
 from rpo.experiments.files import write_whole
+from rpo.experiments.metrics import METRICS
 from rpo.experiments.tables import Table
 
 COLOURS = {True: "#8fa8c8", False: "#d9d2c3"}
@@ -24,6 +25,7 @@ def write_figure(table: Table, folder: Path, name: str) -> list[Path]:
         figure = Figure(figsize=(3.4 + 2.9 * panels, 2.4 + 0.3 * len(rows)), layout="constrained")
         axes = figure.subplots(1, panels, sharey=True, squeeze=False)[0]
         for axis, setting in zip(axes, table.study.settings, strict=True):
+            metric = METRICS[setting.metric]
             cells = [table.cell(row.label, setting.label) for row in rows]
             means = [0.0 if math.isnan(cell.mean) else cell.mean for cell in cells]
             spreads = [0.0 if math.isnan(cell.deviation) else cell.deviation for cell in cells]
@@ -35,9 +37,9 @@ def write_figure(table: Table, folder: Path, name: str) -> list[Path]:
             axis.barh(range(len(rows)), widths, left=low, color="#555555", height=0.12)
             reach = max(high, default=1.0) or 1.0
             for place, (cell, end) in enumerate(zip(cells, high, strict=True)):
-                text = f"{cell.mean:.2f} {cell.marks}" if cell.values else "failed"
+                text = f"{metric.text(cell.mean)} {cell.marks}" if cell.values else "failed"
                 axis.text(end + 0.02 * reach, place, text, va="center", fontsize=8)
-            axis.set(title=setting.label, xlim=(0, 1.42 * reach), xlabel=setting.metric.upper())
+            axis.set(title=setting.label, xlim=(0, 1.42 * reach), xlabel=metric.words)
             axis.spines[["top", "right"]].set_visible(False)
             axis.tick_params(axis="y", length=0)
         axes[0].set_yticks(range(len(rows)), [row.label for row in rows])

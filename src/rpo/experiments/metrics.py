@@ -1,6 +1,7 @@
 """What is measured of a trained model."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -12,8 +13,29 @@ from rpo.functional.domains import domain_mean
 from rpo.functional.lipirm import dummy_gradient
 from rpo.functional.losses import sample_loss
 
-# Whether a larger value of a metric is better.
-LARGER_IS_BETTER = {"mse": False, "accuracy": True}
+
+@dataclass(frozen=True)
+class Metric:
+    """How a metric is read: its name in a sentence, whether larger is better, and the decimals worth showing."""
+
+    words: str
+    larger_is_better: bool
+    digits: int
+
+    def text(self, value: float) -> str:
+        """The value as it is shown.
+
+        >>> METRICS["auc"].text(2 / 3)
+        '0.667'
+        """
+        return f"{value:.{self.digits}f}"
+
+
+METRICS = {
+    "mse": Metric("MSE", larger_is_better=False, digits=2),
+    "accuracy": Metric("accuracy", larger_is_better=True, digits=3),
+    "auc": Metric("AUC", larger_is_better=True, digits=3),
+}
 
 
 def measure(problem: Problem, validation: Tensor, tests: Mapping[str, Tensor]) -> Measured:
@@ -30,7 +52,7 @@ def measure(problem: Problem, validation: Tensor, tests: Mapping[str, Tensor]) -
 
 
 def metrics(output: Tensor, data: Data) -> dict[str, float]:
-    """Mean squared error, or accuracy.
+    """Mean squared error; or accuracy and, for two classes that are both there, the area under the ROC curve.
 
     >>> from rpo.engine import make_data
     >>> data = make_data(torch.zeros(2, 1), torch.tensor([0.0, 1.0]), torch.tensor([0, 0]), task="regression")
@@ -40,7 +62,24 @@ def metrics(output: Tensor, data: Data) -> dict[str, float]:
     if data.task == "regression":
         return {"mse": float((output[:, 0] - data.y).square().mean())}
     guess = (output[:, 0] > 0) if data.task == "binary" else output.argmax(1)
-    return {"accuracy": float((guess == data.y).double().mean())}
+    found = {"accuracy": float((guess == data.y).double().mean())}
+    if data.task == "binary" and 0 < float(data.y.sum()) < len(data.y):
+        found["auc"] = area_under_roc(output[:, 0], data.y)
+    return found
+
+
+def area_under_roc(score: Tensor, y: Tensor) -> float:
+    r"""P(score of a positive > score of a negative) + ½ P(equal), by ranks; `y` is 0 or 1.
+
+    >>> area_under_roc(torch.tensor([0.1, 0.4, 0.4, 0.8]), torch.tensor([0.0, 0.0, 1.0, 1.0]))
+    0.875
+    """
+    _, place, count = torch.unique(score, return_inverse=True, return_counts=True)
+    last = count.cumsum(0).double()
+    rank = (last - (count - 1) / 2)[place]  # the mean rank of equal scores
+    positive = y > 0.5
+    n = int(positive.sum())
+    return float((rank[positive].sum() - n * (n + 1) / 2) / (n * (len(y) - n)))
 
 
 def risk_of_domain(output: Tensor, data: Data, domain: int) -> float | None:

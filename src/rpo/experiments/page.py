@@ -1,4 +1,4 @@
-"""The results page: what a command measured, put between two marks of a page whose other text is left alone."""
+"""A results page: what a command measured, put between two marks of a page whose other text is left alone."""
 
 import os
 from collections.abc import Sequence
@@ -8,20 +8,42 @@ from rpo.experiments.files import write_whole
 from rpo.experiments.render import cell_text, numbers, to_markdown
 from rpo.experiments.tables import Table
 
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+
+def marks(name: str) -> tuple[str, str]:
+    """What stands before and after the block of that name.
+
+    >>> marks("table1")
+    ('<!-- table1: begin -->', '<!-- table1: end -->')
+    """
+    return f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
 
 
-def write_page(path: Path, tables: Sequence[Table], command: str, words: Sequence[str], figure: Path) -> None:
-    """Put the first table, its figure and what the other selection rules give into the page."""
+def put(path: Path, name: str, block: str) -> None:
+    """Put a block between its marks, or with its marks at the end of a page that has none of that name."""
+    begin, end = marks(name)
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    if begin not in before:
+        before = f"{before.rstrip()}\n\n{begin}\n{end}\n".lstrip()
+    head, _, rest = before.partition(begin)
+    _, _, tail = rest.partition(end)
+    write_whole(path, f"{head}{begin}\n{block}\n{end}{tail}")
+
+
+def link(figure: Path, page: Path) -> str:
+    """A figure as its page finds it."""
+    return Path(os.path.relpath(figure, page.parent)).as_posix()
+
+
+def study_block(tables: Sequence[Table], command: str, words: Sequence[str], figure: Path, page: Path) -> str:
+    """The first table, its figure, what it says in words, and what the other selection rules give."""
     main = tables[0]
-    link = Path(os.path.relpath(figure, path.parent)).as_posix()
-    block = "\n".join(
+    rules = ["", "### The same records under other selection rules", "", _rules(tables)] if len(tables) > 1 else []
+    return "\n".join(
         [
-            BEGIN,
             f"Made by `{command}`.",
             "",
             to_markdown(main),
-            f"![{main.title}]({link})",
+            f"![{main.title}]({link(figure, page)})",
             "",
             "### In words",
             "",
@@ -36,17 +58,9 @@ def write_page(path: Path, tables: Sequence[Table], command: str, words: Sequenc
             "Mean risk of the same models on validation rows of their own training domains.",
             "",
             _home(main),
-            "",
-            "### The same records under other selection rules",
-            "",
-            _rules(tables),
-            END,
+            *rules,
         ]
     )
-    before = path.read_text(encoding="utf-8") if path.exists() else f"# {main.title}\n\n{BEGIN}\n{END}\n"
-    head, _, rest = before.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    write_whole(path, f"{head}{block}{tail}")
 
 
 def _against(table: Table) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from rpo.exceptions import InputError
-from rpo.experiments.metrics import LARGER_IS_BETTER
+from rpo.experiments.metrics import METRICS
 from rpo.experiments.records import Measured, Record
 from rpo.experiments.study import Row, Setting, Study
 
@@ -84,7 +84,7 @@ def _score(rule: Rule, record: Record, setting: Setting) -> float | None:
     if rule.score is not None:
         return rule.score(record.measured)
     value = record.measured.test[setting.test][setting.metric]
-    return -value if LARGER_IS_BETTER[setting.metric] else value
+    return -value if METRICS[setting.metric].larger_is_better else value
 
 
 def chosen(study: Study, records: Mapping[str, Record], row: Row, setting: Setting, rule: Rule) -> dict[int, Record]:

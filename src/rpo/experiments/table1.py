@@ -1,29 +1,21 @@
 """The paper's Table 1: regression on Cigar and Wage, with the controls that say what the figures are worth."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
-from rpo.exceptions import InputError
+from rpo.experiments.profiles import Profile, get_profile, grid
 from rpo.experiments.specification import DataSpec, Number, Training
 from rpo.experiments.study import Row, Setting, Study
+from rpo.experiments.tables import Table
+from rpo.experiments.view import View
+from rpo.experiments.words import controls, listed, ranking
 
 TITLE = "Table 1: test MSE on the domain never seen"
 RPO = "RPO"
 SAME_FORM, PERMUTED, UNIFORM = "IRM + lip, same sum form", "RPO, penalties permuted", "RPO, penalties uniform"
 SCREENED, MEAN, CAUSAL = "ERM, screened features", "mean of the target", "causal features only (oracle)"
 COMPARISON, OURS, CONTROLS, REFERENCES = "Comparison methods", "RPO, the paper's literal form", "Controls", "References"
-
-
-@dataclass(frozen=True)
-class Profile:
-    """How large the study is. The code is the same for all."""
-
-    seeds: int
-    steps: int
-    leave_one_out: bool
-    grid: int | None
-    """How many entries of each grid are tried; None for all."""
 
 
 PROFILES = {
@@ -52,15 +44,6 @@ PRINTED = {
         RPO: "2.82 ± 1.43",
     },
 }
-
-
-def grid(fixed: Mapping[str, Number] | None = None, **tried: tuple[float, ...]) -> tuple[dict[str, Number], ...]:
-    """Every combination of the values tried, each with the fixed ones; the first is the default.
-
-    >>> grid({"lam": "formula"}, eta=(100.0, 1.0))
-    ({'lam': 'formula', 'eta': 100.0}, {'lam': 'formula', 'eta': 1.0})
-    """
-    return tuple({**(fixed or {}), **dict(zip(tried, values, strict=True))} for values in product(*tried.values()))
 
 
 def rows() -> tuple[Row, ...]:
@@ -105,17 +88,62 @@ def table1(profile: str = "quick", *, seeds: int | None = None, leave_one_out: b
     >>> len(study.rows), [setting.label for setting in study.settings]
     (16, ['Cigar clean', 'Cigar mix', 'Wage clean', 'Wage mix'])
     """
-    if profile not in PROFILES:
-        raise InputError(f"unknown profile {profile!r}: use one of {', '.join(PROFILES)}")
-    if seeds is not None and seeds < 2:
-        raise InputError(f"seeds is {seeds}: give at least two, for a deviation needs two")
-    size = PROFILES[profile]
+    size = get_profile(PROFILES, profile, seeds)
     return Study(
         name="table1",
-        rows=tuple(replace(row, grid=row.grid[: size.grid]) for row in rows()),
+        rows=size.cut(rows()),
         settings=settings(),
-        seeds=tuple(range(size.seeds if seeds is None else seeds)),
+        seeds=tuple(range(size.seeds)),
         reference=RPO,
         training=Training(hidden=(16,), steps=size.steps),
         leave_one_out=size.leave_one_out or leave_one_out,
+    )
+
+
+def view(study: Study) -> View:
+    """The study as its table, beside the paper's figures."""
+    return View("table1", study, TITLE, summary, PRINTED)
+
+
+def summary(table: Table) -> list[str]:
+    """One sentence or two for each thing a reader should take away, whichever way the figures fall."""
+    return [
+        *(ranking(table, setting, COMPARISON) for setting in table.study.settings),
+        controls(table, "IRM + lip in the same sum form", (SAME_FORM,), (PERMUTED, UNIFORM)),
+        _references(table),
+        _home(table),
+    ]
+
+
+def _references(table: Table) -> str:
+    settings = table.study.settings
+    lost = [s.label for s in settings if table.cell(RPO, s.label).mean > table.cell(MEAN, s.label).mean]
+    screened = [s.label for s in settings if table.cell(SCREENED, s.label).mean < table.cell(RPO, s.label).mean]
+
+    def span(row: str) -> str:
+        means = [table.cell(row, setting.label).mean for setting in settings]
+        return f"{min(means):.2f}–{max(means):.2f}"
+
+    return (
+        f"References: predicting the mean of the target scores {span(MEAN)}, an oracle on the causal features "
+        f"{span(CAUSAL)}; RPO is worse than the mean on {listed(lost)}. "
+        f"ERM on screened features scores {span(SCREENED)}, better than RPO on {listed(screened)}."
+    )
+
+
+def _home(table: Table) -> str:
+    """How much of the target's variance at home a model explains: next to nothing is a model that has collapsed."""
+    settings = table.study.settings
+
+    def explained(row: str) -> str:
+        shares = [
+            1 - table.cell(row, s.label).validation_risk / table.cell(MEAN, s.label).validation_risk for s in settings
+        ]
+        return f"{min(shares):.0%} to {max(shares):.0%}"
+
+    return (
+        "At home, on validation rows of the training domains, the share of the target's variance explained is "
+        f"{explained(RPO)} for RPO, {explained(SAME_FORM)} for IRM + lip in the same sum form, "
+        f"{explained('IRM + lip')} for IRM + lip in mean form and {explained('ERM + l2')} for ERM + l2. "
+        "Near zero, a model has collapsed onto a constant, which no confounder can lead astray."
     )

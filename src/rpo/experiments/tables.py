@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from rpo.exceptions import InputError
-from rpo.experiments.metrics import LARGER_IS_BETTER
+from rpo.experiments.metrics import METRICS
 from rpo.experiments.records import Record, versions
 from rpo.experiments.selection import Rule, chosen, metric_of
 from rpo.experiments.significance import Comparison, compare, holm, stars
@@ -36,6 +36,8 @@ class Cell:
     """The hyper-parameters taken, with how many seeds took them."""
     validation_risk: float = float("nan")
     """Mean risk of the models taken on validation rows of the training domains: what they know at home."""
+    digits: int = 2
+    """Decimals worth showing."""
 
     @property
     def mean(self) -> float:
@@ -72,7 +74,7 @@ class Table:
 
     def best(self, setting: Setting) -> str:
         """The ranked row with the best mean."""
-        sign = -1 if LARGER_IS_BETTER[setting.metric] else 1
+        sign = -1 if METRICS[setting.metric].larger_is_better else 1
         ranked = [row.label for row in self.study.rows if row.ranked]
         means = {label: sign * self.cell(label, setting.label).mean for label in ranked}
         known = {label: value for label, value in means.items() if not np.isnan(value)}
@@ -114,7 +116,7 @@ def make_table(
             if label == study.reference:
                 cells[label, setting.label] = cell
                 continue
-            worse = (compared[label].difference > 0) != LARGER_IS_BETTER[setting.metric]
+            worse = (compared[label].difference > 0) != METRICS[setting.metric].larger_is_better
             sign = stars(corrected[label])
             cells[label, setting.label] = replace(
                 cell,
@@ -139,7 +141,13 @@ def _cell(study: Study, records: Mapping[str, Record], row: Row, setting: Settin
     picks = Counter(", ".join(f"{n}={_plain(record.run.numbers[n])}" for n in searched) for record in taken.values())
     picked = "; ".join(f"{pick} ×{count}" for pick, count in sorted(picks.items())) if searched else ""
     risks = [fmean(record.measured.validation_risk) for record in taken.values() if record.measured]
-    return Cell(values, reasons, picked=picked, validation_risk=fmean(risks) if risks else float("nan"))
+    return Cell(
+        values,
+        reasons,
+        picked=picked,
+        validation_risk=fmean(risks) if risks else float("nan"),
+        digits=METRICS[setting.metric].digits,
+    )
 
 
 def _plain(value: float | str | None) -> str:

@@ -1,0 +1,15 @@
+"""`rpo bench`: the paper's experiments, each by one command that goes on where it stopped; one file a study."""
+
+import typer
+
+from rpo.cli.bench import table1
+
+app = typer.Typer(help="Run the paper's experiments.", no_args_is_help=True, rich_markup_mode="rich")
+
+
+@app.callback()
+def _bench() -> None:
+    """Run the paper's experiments."""
+
+
+app.command("table1")(table1.table1)

@@ -1,0 +1,183 @@
+"""What all studies share: their options, and doing the runs, writing tables, figures and page, printing."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rpo.experiments.runner import Records
+    from rpo.experiments.specification import Run
+    from rpo.experiments.store import Store
+    from rpo.experiments.tables import Table
+    from rpo.experiments.view import View
+
+Profile = Annotated[str, typer.Option(help="How much to run: 'quick' or 'paper'.")]
+Seeds = Annotated[int | None, typer.Option(help="Another number of seeds than the profile's.")]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", help="Worker processes of one thread each. [default: one a core]")
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", help="Where records, tables and figures go. [default: a folder in out/]"),
+]
+Selection = Annotated[
+    str, typer.Option(help="Which model is taken: validation, leave-one-out, irm, formula or oracle.")
+]
+Correction = Annotated[str, typer.Option(help="Of p-values for many comparisons: none or holm.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say how much there is to do, and stop.")]
+Figures = Annotated[Path | None, typer.Option(help="Another folder for the figures.")]
+Page = Annotated[Path | None, typer.Option(help="A Markdown page to put the results into.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the table as JSON.")]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a person asked of a study; `extra` are the words of options that only this study has."""
+
+    name: str
+    profile: str
+    seeds: int | None
+    jobs: int | None
+    out: Path | None
+    selection: str
+    usual_selection: str
+    correction: str
+    dry_run: bool
+    figures: Path | None
+    page: Path | None
+    as_json: bool
+    extra: str = ""
+    family: str = ""
+    """Studies of one family keep their records together, and so share the runs they have in common."""
+
+    @property
+    def folder(self) -> Path:
+        """Where records and tables go."""
+        return self.out or Path(f"out/{self.family or self.name}-{self.profile}")
+
+    @property
+    def leave_one_out(self) -> bool:
+        """Whether the rule asked for needs scores of domains left out, whatever the profile."""
+        return self.selection == "leave-one-out"
+
+    @property
+    def workers(self) -> int:
+        """Processes to use."""
+        from joblib import cpu_count
+
+        return cpu_count() if self.jobs is None else self.jobs
+
+    @property
+    def command(self) -> str:
+        """The command that makes the page again.
+
+        >>> Asked("table1", "quick", 5, 2, None, "irm", "irm", "none", False, None, None, False).command
+        'rpo bench table1 --profile quick --seeds 5'
+        """
+        given = {
+            "--profile": self.profile,
+            "--seeds": self.seeds,
+            "--selection": None if self.selection == self.usual_selection else self.selection,
+            "--correction": None if self.correction == "none" else self.correction,
+            "--figures": self.figures,
+            "--page": self.page,
+        }
+        words = [f"rpo bench {self.name}", self.extra, *(f"{k} {v}" for k, v in given.items() if v is not None)]
+        return " ".join(word for word in words if word)
+
+
+def show(asked: Asked, views: "Sequence[View]") -> None:
+    """Do the runs of all views, write each one's tables and figure, put them into the page, and print them."""
+    from rpo.experiments.page import put, study_block
+    from rpo.experiments.render import to_json
+    from rpo.experiments.selection import get_rule
+    from rpo.experiments.tables import check_correction
+
+    rule, correction = get_rule(asked.selection), check_correction(asked.correction)
+    records = do(asked, [run for view in views for run in view.study.runs()])
+    if records is None:
+        return
+    found = []
+    for view in views:
+        tables = view.tables(records, rule, correction)
+        written = write(tables[0], view.name, asked)
+        words = view.words(tables[0])
+        if asked.page is not None:
+            put(asked.page, view.name, study_block(tables, asked.command, words, written[-1], asked.page))
+        found.append((tables[0], words, written))
+    if asked.as_json:
+        said = [
+            to_json(table) | {"summary": words, "files": [str(path) for path in written]}
+            for table, words, written in found
+        ]
+        typer.echo(json.dumps(said[0] if len(said) == 1 else said, ensure_ascii=False, indent=1))
+        return
+    for table, words, written in found:
+        print_table(table, words, written)
+
+
+def do(asked: Asked, runs: "Sequence[Run]") -> "Records | None":
+    """The records of all runs, those that are missing done; None if only the amount of work was asked for."""
+    from rpo.experiments.runner import execute
+    from rpo.experiments.store import Store
+
+    store = Store(asked.folder)
+    runs = list({run.digest: run for run in runs}.values())
+    if asked.dry_run:
+        _say_what_there_is_to_do(runs, store, asked.workers)
+        return None
+    records = execute(runs, store, jobs=asked.workers, label=f"{asked.name}, {asked.profile}")
+    for path in store.aside:
+        typer.echo(f"A record was not whole: set aside as {path}, and its run done again.", err=True)
+    return records
+
+
+def _say_what_there_is_to_do(runs: "Sequence[Run]", store: "Store", jobs: int) -> None:
+    from rpo.experiments.runner import plan
+
+    todo = plan(runs, store)
+    typer.echo(f"{len(runs)} runs, {len(todo.done)} done, {todo.missing} to do in {len(todo.stacks)} stacks.")
+    for path in store.corrupt:
+        typer.echo(f"{path} is not whole: it will be set aside and its run done again.")
+    if todo.missing:
+        typer.echo(f"About {_duration(todo.seconds(jobs))} with {jobs} workers, if they have a core each.")
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def write(table: "Table", name: str, asked: Asked) -> list[Path]:
+    """The table in every form and as a figure; the paths, the figure's SVG last."""
+    from rpo.experiments import render
+    from rpo.experiments.figures import write_figure
+    from rpo.experiments.files import write_whole
+
+    forms = {"csv": render.to_csv, "tex": render.to_latex, "html": render.to_html, "md": render.to_markdown}
+    paths = []
+    for ending, form in forms.items():
+        paths.append(asked.folder / f"{name}.{ending}")
+        write_whole(paths[-1], form(table))
+    return [*paths, *write_figure(table, asked.figures or asked.folder, name)]
+
+
+def print_table(table: "Table", words: list[str], written: list[Path]) -> None:
+    """The table, what it says in words, and where everything is."""
+    from rich.console import Console
+
+    from rpo.experiments.render import to_rich
+
+    console = Console()
+    # In a pipe there is no window to fit: let no cell be cut.
+    (console if console.is_terminal else Console(width=160)).print(to_rich(table))
+    typer.echo("")
+    for line in words:
+        typer.echo(f"- {line}")
+    typer.echo(
+        f"\nThe figure is {next(path for path in written if path.suffix == '.png')}; "
+        f"tables and records are in {written[0].parent}."
+    )

@@ -1,0 +1,50 @@
+"""`rpo bench table1`: regression on Cigar and Wage."""
+
+from rpo.cli.bench.shared import (
+    Asked,
+    Correction,
+    DryRun,
+    Figures,
+    Jobs,
+    Json,
+    Out,
+    Page,
+    Profile,
+    Seeds,
+    Selection,
+    show,
+)
+
+
+def table1(
+    profile: Profile = "quick",
+    seeds: Seeds = None,
+    jobs: Jobs = None,
+    out: Out = None,
+    selection: Selection = "validation",
+    correction: Correction = "none",
+    dry_run: DryRun = False,
+    figures: Figures = None,
+    page: Page = None,
+    as_json: Json = False,
+) -> None:
+    """The paper's regression table on Cigar and Wage, with the controls beside it.
+
+    'quick' takes two minutes, 'paper' has ten seeds and all grids. Every run is kept in --out as soon as it is done:
+    the same command goes on where it stopped, and another --selection reads the same records.
+
+    [bold]Examples[/bold]
+
+        rpo bench table1
+
+        rpo bench table1 --profile paper --jobs 4 --out out/table1
+
+        rpo bench table1 --profile paper --out out/table1 --selection irm --correction holm
+    """
+    from rpo.experiments import table1 as study
+
+    asked = Asked(
+        "table1", profile, seeds, jobs, out, selection, "validation", correction, dry_run, figures, page, as_json
+    )
+    made = study.table1(profile, seeds=seeds, leave_one_out=asked.leave_one_out)
+    show(asked, [study.view(made)])

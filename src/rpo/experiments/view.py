@@ -1,0 +1,34 @@
+"""How a study is shown: which rules, under which name and title, beside which quoted figures, in which words."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from rpo.experiments.records import Record
+from rpo.experiments.selection import RULES, Rule, get_rule
+from rpo.experiments.study import Study
+from rpo.experiments.tables import Correction, Table, make_table
+
+
+@dataclass(frozen=True)
+class View:
+    """A study with all that its table, figure and page need besides the records."""
+
+    name: str
+    """Of the files, and of the marks in a page."""
+    study: Study
+    title: str
+    words: Callable[[Table], list[str]]
+    printed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Columns to quote."""
+    rule: str | None = None
+    """A rule of its own, whichever is asked for."""
+
+    def tables(self, records: Mapping[str, Record], rule: Rule, correction: Correction) -> list[Table]:
+        """The table under the rule asked for, then under every other; one alone if the view has a rule of its own."""
+        first = rule if self.rule is None else get_rule(self.rule)
+        others = [other for other in RULES.values() if other is not first and self.rule is None]
+        return [
+            make_table(self.study, records, rule, title=self.title, correction=correction, printed=self.printed)
+            for rule in (first, *others)
+            if self.study.leave_one_out or rule.name != "leave-one-out"
+        ]
