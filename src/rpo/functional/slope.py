@@ -6,6 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vjp, vmap
 from torch.nn import functional as F
+from torch.nn.parallel import DistributedDataParallel
+
+from rpo.exceptions import InputError
 
 Layer = tuple[Tensor, Tensor | None]
 
@@ -47,7 +50,14 @@ def mlp_output_and_slope(layers: list[Layer], x: Tensor) -> tuple[Tensor, Tensor
     if not masks:  # a linear model: the gradient is the same everywhere
         return output, last.square().sum().expand(len(x))
     weights = [weight for weight, _ in layers[:-1]]
+    if len(masks) == 1 and len(last) > 1:
+        return output, _squared_jacobian(weights[0], last, masks[0])
     return output, torch.stack([_squared_gradient(row, weights, masks) for row in last]).sum(0)
+
+
+def _squared_jacobian(first: Tensor, last: Tensor, mask: Tensor) -> Tensor:
+    """Σ_c ‖W₁ᵀ M w_c‖² = mᵀ (W₁W₁ᵀ ∘ W₂ᵀW₂) m: one product for all the outputs of a network of one hidden layer."""
+    return (mask @ ((first @ first.T) * (last.T @ last)) * mask).sum(1)
 
 
 def _squared_gradient(row: Tensor, weights: list[Tensor], masks: list[Tensor]) -> Tensor:
@@ -80,6 +90,24 @@ def function_output_and_slope(function: Callable[[Tensor], Tensor], x: Tensor) -
     return output, jacobian.square().flatten(2).sum(2).sum(0)
 
 
+class Sloped(nn.Module):
+    r"""A module whose forward pass gives f(x) and Σ_c ‖∇ₓ f_c(x_i)‖² together.
+
+    `DistributedDataParallel` reduces gradients only of what its own forward pass computed: wrap this, not the model.
+
+    >>> Sloped(nn.Linear(2, 1))(torch.ones(3, 2))[1].shape
+    torch.Size([3])
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """f(x) and its squared input gradient."""
+        return output_and_slope(self.model, x)
+
+
 def output_and_slope(module: nn.Module, x: Tensor, params: Mapping[str, Tensor] | None = None) -> tuple[Tensor, Tensor]:
     r"""f(x), shape `(n, c)`, and Σ_c ‖∇ₓ f_c(x_i)‖², shape `(n,)`: analytic for a ReLU network, else `torch.func`.
 
@@ -88,6 +116,12 @@ def output_and_slope(module: nn.Module, x: Tensor, params: Mapping[str, Tensor] 
     >>> output_and_slope(line, torch.ones(1, 2))[1].detach()
     tensor([18.])
     """
+    inner = module.module if isinstance(module, DistributedDataParallel) else module
+    if isinstance(inner, Sloped):
+        both: tuple[Tensor, Tensor] = module(x)
+        return both
+    if inner is not module:
+        raise InputError("DistributedDataParallel must hold the input gradient too: wrap as DDP(Sloped(model))")
     names = mlp_layers(module)
     params = dict(module.named_parameters()) if params is None else params
     if names is not None and x.dim() == 2:
