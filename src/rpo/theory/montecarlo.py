@@ -137,7 +137,7 @@ def solve_many(problem: Problem, eta: ArrayLike, lam: float, rho: ArrayLike, y: 
     left = np.full(len(f), np.inf)
     for _ in range(SWEEPS):
         anchor = _positive(pull, mass)
-        pull = anchor.copy()
+        pull = anchor
         factor = _block_factor(functional, anchor)
         f = _block_solve(factor, _weighted(1 + anchor, labels))
         u = 2 * mass[:, None] * f - labels
@@ -179,6 +179,8 @@ def _first_guess(problem: Problem, functional: Functional, labels: Array) -> tup
 
 def _positive(pull: Array, mass: Array) -> Array:
     """The pulls, made smaller where Σ_e (1 + 2 p_e) r_e would fall below r/5 somewhere, so that T stays positive."""
+    if pull.min() >= -0.4:  # then it is so everywhere, and the profiles need not be made
+        return pull
     lowest = (2 * pull @ mass / mass.sum(0)).min(1, keepdims=True)
     return np.asarray(pull * (0.8 / np.maximum(0.8, -lowest)), dtype=np.float64)
 
@@ -209,15 +211,19 @@ def _dummy_gradients(mass: Array, labels: Array, f: Array) -> Array:
 
 
 def _summarise(problem: Problem, errors: Array, failed: int) -> Simulation:
+    """The averages; `errors` is used up."""
     repetitions = len(errors)
     bias = errors.mean(0)
-    centred = errors - bias
-    variance = (centred**2).sum(0) / (repetitions - 1)
-    losses = errors**2 @ problem.weights
-    spreads = centred**2 @ problem.weights * (repetitions / (repetitions - 1))
+    centred = np.subtract(errors, bias, out=errors)
+    # ∫ (c + bias)² = ∫ c² + 2 ∫ c bias + ∫ bias²: one square of the large array serves all.
+    influence = 2 * centred @ (problem.weights * bias)
+    square = np.square(centred, out=centred)
+    variance = square.sum(0) / (repetitions - 1)
+    within = square @ problem.weights
+    losses = within + influence + problem.integral(bias**2)
+    spreads = within * (repetitions / (repetitions - 1))
     # The mean of B draws carries a B-th of the variance; without this ∫ bias² would be too large.
     var = float(spreads.mean())
-    influence = 2 * (centred * bias) @ problem.weights
     return Simulation(
         bias=bias,
         variance=variance,
