@@ -1,19 +1,29 @@
-"""Sums and means over the rows of each domain, without a loop over domains."""
+"""Sums and means over the rows of each domain, without a loop over domains.
+
+With a `group` of `torch.distributed` the rows are those of all its processes, and the results the same on each.
+"""
+
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from rpo.functional.ranks import sum_over_ranks
 
-def domain_sum(values: Tensor, domain: Tensor, n_domains: int) -> Tensor:
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
+
+
+def domain_sum(values: Tensor, domain: Tensor, n_domains: int, group: "ProcessGroup | None" = None) -> Tensor:
     r"""Σ_{i ∈ e} v_i for every domain e; `values` of shape `(n, ...)`, result `(n_domains, ...)`.
 
     >>> domain_sum(torch.tensor([1.0, 2.0, 4.0]), torch.tensor([0, 1, 1]), 3)
     tensor([1., 6., 0.])
     """
-    return values.new_zeros(n_domains, *values.shape[1:]).index_add(0, domain, values)
+    return sum_over_ranks(values.new_zeros(n_domains, *values.shape[1:]).index_add(0, domain, values), group)
 
 
-def domain_share(weight: Tensor, domain: Tensor, n_domains: int) -> Tensor:
+def domain_share(weight: Tensor, domain: Tensor, n_domains: int, group: "ProcessGroup | None" = None) -> Tensor:
     r"""w_i / Σ_{j ∈ e(i)} w_j: what each row counts in the mean of its domain; zero where a domain has no weight.
 
     A sum over rows of share times value is the sum over domains of the domains' means: one pass, no segments.
@@ -21,18 +31,20 @@ def domain_share(weight: Tensor, domain: Tensor, n_domains: int) -> Tensor:
     >>> domain_share(torch.tensor([1.0, 1.0, 3.0, 0.0]), torch.tensor([0, 1, 1, 2]), 3)
     tensor([1.0000, 0.2500, 0.7500, 0.0000])
     """
-    total = domain_sum(weight, domain, n_domains)[domain]
+    total = domain_sum(weight, domain, n_domains, group)[domain]
     return weight / torch.where(total == 0, 1, total)
 
 
-def domain_mean(values: Tensor, domain: Tensor, weight: Tensor, n_domains: int) -> Tensor:
+def domain_mean(
+    values: Tensor, domain: Tensor, weight: Tensor, n_domains: int, group: "ProcessGroup | None" = None
+) -> Tensor:
     r"""Σ_{i ∈ e} w_i v_i / Σ_{i ∈ e} w_i; zero for a domain without weight.
 
     >>> domain_mean(torch.tensor([1.0, 2.0, 4.0]), torch.tensor([0, 1, 1]), torch.ones(3), 3)
     tensor([1., 3., 0.])
     """
-    share = domain_share(weight, domain, n_domains)
-    return domain_sum(share.reshape(-1, *(1,) * (values.dim() - 1)) * values, domain, n_domains)
+    share = domain_share(weight, domain, n_domains, group)
+    return domain_sum(share.reshape(-1, *(1,) * (values.dim() - 1)) * values, domain, n_domains, group)
 
 
 def mean_over_domains(values: Tensor, size: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """The LipIRM loss: risks, IRM penalty by domain, Lipschitz penalty by sample (Eq. 1 and Eq. 4)."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor, nn
@@ -8,7 +8,11 @@ from torch import Tensor, nn
 from rpo.exceptions import InputError
 from rpo.functional.domains import domain_mean, domain_share, domain_sum
 from rpo.functional.losses import Task, check_task, sample_dummy_gradient, sample_loss
+from rpo.functional.ranks import largest_over_ranks, sum_over_ranks
 from rpo.functional.slope import output_and_slope
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 Reduction = Literal["mean", "sum"]
 Estimator = Literal["square", "split"]
@@ -25,7 +29,12 @@ def dummy_gradient(output: Tensor, y: Tensor, domain: Tensor, weight: Tensor, n_
 
 
 def squared_mean(
-    values: Tensor, domain: Tensor, weight: Tensor, n_domains: int, estimator: Estimator = "square"
+    values: Tensor,
+    domain: Tensor,
+    weight: Tensor,
+    n_domains: int,
+    estimator: Estimator = "square",
+    group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""An estimate of (E_e v)²: the `"square"` of the mean, or the `"split"` product of two half-batch means.
 
@@ -37,12 +46,12 @@ def squared_mean(
     tensor([24.])
     """
     if estimator == "square":
-        return domain_mean(values, domain, weight, n_domains).square()
+        return domain_mean(values, domain, weight, n_domains, group).square()
     if estimator != "split":
         raise InputError(f"unknown estimator {estimator!r} of the IRM penalty: use 'square' or 'split'")
     odd = (torch.arange(len(values), device=values.device) % 2).to(weight.dtype)
-    first = domain_mean(values, domain, weight * (1 - odd), n_domains)
-    return first * domain_mean(values, domain, weight * odd, n_domains)
+    first = domain_mean(values, domain, weight * (1 - odd), n_domains, group)
+    return first * domain_mean(values, domain, weight * odd, n_domains, group)
 
 
 def squared_dummy_gradient(
@@ -53,6 +62,7 @@ def squared_dummy_gradient(
     n_domains: int,
     task: Task,
     estimator: Estimator = "square",
+    group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""G_e² for every domain, estimated as `squared_mean` does.
 
@@ -60,7 +70,7 @@ def squared_dummy_gradient(
     >>> squared_dummy_gradient(output, y, torch.tensor([0, 0]), torch.ones(2), 1, "regression")
     tensor([49.])
     """
-    return squared_mean(sample_dummy_gradient(output, y, task), domain, weight, n_domains, estimator)
+    return squared_mean(sample_dummy_gradient(output, y, task), domain, weight, n_domains, estimator, group)
 
 
 def lipirm_terms(
@@ -78,6 +88,7 @@ def lipirm_terms(
     reduction: Reduction = "mean",
     estimator: Estimator = "square",
     size: Tensor | None = None,
+    group: "ProcessGroup | None" = None,
 ) -> dict[str, Tensor]:
     r"""The three terms of the loss by name, from outputs and squared input gradients.
 
@@ -85,7 +96,8 @@ def lipirm_terms(
     sum:  Σ_e Σ_i l_i,  Σ_e η_e (d/dw Σ_i l_i)²,  λ Σ_e Σ_i ρ_i ‖∇f(x_i)‖²                 (Eq. 4)
 
     The sums are means times `size`, the weight of each domain in the whole data set, so that a
-    mini-batch estimates the same loss. `slope=None` leaves the Lipschitz term out.
+    mini-batch estimates the same loss. `slope=None` leaves the Lipschitz term out. With a `group` the rows are those
+    of all its processes.
 
     >>> terms = lipirm_terms(torch.tensor([[1.0], [3.0]]), torch.ones(2), torch.tensor([0.0, 1.0]),
     ...     torch.tensor([0, 0]), torch.ones(2), eta=1.0, rho=1.0, lam=0.5, n_domains=1, task="regression",
@@ -95,15 +107,16 @@ def lipirm_terms(
     """
     if reduction not in ("mean", "sum"):
         raise InputError(f"unknown reduction {reduction!r} of the loss: use 'mean' (Eq. 1) or 'sum' (Eq. 4)")
-    row = domain_share(weight, domain, n_domains)
-    square = squared_dummy_gradient(output, y, domain, weight, n_domains, task, estimator)
+    row = domain_share(weight, domain, n_domains, group)
+    square = squared_dummy_gradient(output, y, domain, weight, n_domains, task, estimator, group)
     if reduction == "sum":
-        size = domain_sum(weight, domain, n_domains) if size is None else size
+        size = domain_sum(weight, domain, n_domains, group) if size is None else size
         row = row * size[domain]
         square = square * size.square()
-    terms = {"risk": (row * sample_loss(output, y, task)).sum(), "irm": (eta * square).sum()}
+    risk = sum_over_ranks((row * sample_loss(output, y, task)).sum(), group)
+    terms = {"risk": risk, "irm": (eta * square).sum()}
     if slope is not None:
-        terms["lipschitz"] = lam * (row * rho * slope).sum()
+        terms["lipschitz"] = lam * sum_over_ranks((row * rho * slope).sum(), group)
     return terms
 
 
@@ -120,12 +133,17 @@ def lipirm_loss(
     reduction: Reduction = "mean",
     estimator: Estimator = "square",
     weight: Tensor | None = None,
+    group: "ProcessGroup | None" = None,
 ) -> Tensor:
     r"""L(f) = Σ_e R_e(f) + Σ_e η_e (d/dw R_e(w f))² + λ Σ_e mean_{i ∈ e} ρ_i ‖∇f(x_i)‖² (Eq. 1; Eq. 4 with `"sum"`).
 
     For your own `nn.Module` and your own loop. `domain` numbers the domain of each row from zero; `eta` is a
     number or one for each domain; `rho` a number or one for each *row*; `y` floats (regression; 0/1 for
     `"binary"`) or class numbers (`"multiclass"`). The model gives `(n, 1)` or `(n,)`, or `(n, classes)`.
+
+    With a `group` of `torch.distributed` every process gives rows of its own (any number; a domain may be absent) and
+    gets the loss of all rows together. The mean over processes of the gradients, which is what
+    `DistributedDataParallel` makes, is then the gradient of one process with all rows: `DDP(Sloped(model))`.
 
     >>> model = nn.Linear(2, 1)
     >>> x, y, domain = torch.randn(6, 2), torch.randn(6), torch.tensor([0, 0, 0, 1, 1, 1])
@@ -138,7 +156,8 @@ def lipirm_loss(
     if isinstance(eta, Tensor) and eta.dim() == 1:
         n_domains = len(eta)
     else:
-        n_domains = int(domain.max()) + 1
+        last = domain.max() if len(domain) else domain.new_tensor(-1)  # a process may have no rows at all
+        n_domains = int(largest_over_ranks(last, group)) + 1
     output, slope = output_and_slope(model, x)
     weight = torch.ones_like(output[:, 0]) if weight is None else weight
     terms = lipirm_terms(
@@ -154,5 +173,6 @@ def lipirm_loss(
         task=task,
         reduction=reduction,
         estimator=estimator,
+        group=group,
     )
     return torch.stack(list(terms.values())).sum()
