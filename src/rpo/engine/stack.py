@@ -10,6 +10,7 @@ from torch.func import grad, vmap
 from torch.utils._pytree import tree_map
 
 from rpo.engine.adam import AdamState, adam_step, cosine
+from rpo.engine.checkpoint import Keeper
 from rpo.engine.config import Config
 from rpo.engine.data import COLUMNS, Batch, Data, draw_rows, gather
 from rpo.engine.memory import keep_freed_pages
@@ -39,8 +40,10 @@ class Stack:
         self.size = data.size(len(seeds))
         self.step = torch.compile(self._step) if config.compile else self._step
 
-    def run(self, now: Snapshot, until: int, failures: list[str | None], bar: Bar) -> Trained:
-        """Train from a snapshot on; models that fail are noted and left alone."""
+    def run(
+        self, now: Snapshot, until: int, failures: list[str | None], bar: Bar, keep: Keeper | None = None
+    ) -> Trained:
+        """Train from a snapshot on; models that fail are noted and left alone; `keep` sees every step."""
         flat, adam, state = now.flat, now.adam, now.state
         curve = []
         for step, batch in zip(range(now.step, until), self.batches(now.step), strict=False):
@@ -52,6 +55,8 @@ class Stack:
                 if all(failures):
                     break
             bar.advance()
+            if keep is not None:
+                keep(Snapshot(flat, adam, state, step + 1), curve, failures)
         loss = torch.stack(curve) if curve else flat.new_zeros(0, len(flat))
         return Trained(self.method, self.net, Snapshot(flat, adam, state, until), failures, loss)
 
@@ -121,19 +126,19 @@ class Stack:
             moves = self.net.flatten(own.moves) if own.moves else None
             return _Gradient(self.net.flatten(own.by_parameter), own.terms, own.state, moves)
 
-        def loss(flat: Tensor) -> tuple[Tensor, tuple[dict[str, Tensor], State]]:
-            terms, new = self._every(self._terms, batch)(self.net.unflatten(flat), state, batch, self.numbers)
-            # The models are independent: the gradient of their sum is the gradient of each.
-            return torch.stack(list(terms.values())).sum(), (terms, new)
-
         if self.config.compile:  # the compiler cannot follow `autograd.grad`
-            vector, (terms, new) = grad(loss, has_aux=True)(flat)
+            vector, (terms, new) = grad(self._total, has_aux=True)(flat, state, batch)
         else:
             leaf = flat.detach().requires_grad_()
-            total, (terms, new) = loss(leaf)
+            total, (terms, new) = self._total(leaf, state, batch)
             (vector,) = torch.autograd.grad(total, leaf)
             terms, new = _detach(terms), _detach(new)
         return _Gradient(vector, terms, new, None)
+
+    def _total(self, flat: Tensor, state: State, batch: Batch) -> tuple[Tensor, tuple[dict[str, Tensor], State]]:
+        """The sum of all losses. The models are independent: its gradient is the gradient of each."""
+        terms, new = self._every(self._terms, batch)(self.net.unflatten(flat), state, batch, self.numbers)
+        return torch.stack(list(terms.values())).sum(), (terms, new)
 
     def _every(self, function: Callable[..., Any], batch: Batch) -> Callable[..., Any]:
         """A function of one model made one of the stack; a stack of one needs no `vmap`, which costs half its time."""
