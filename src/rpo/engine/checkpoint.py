@@ -1,14 +1,102 @@
-"""A snapshot of a training as one file: whole or not there, and no pickle."""
+"""A training kept in a file while it goes on: whole or not there, and no pickle."""
 
+import json
 import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
+from torch import Tensor
 
 from rpo.engine.adam import AdamState
-from rpo.engine.trained import Snapshot
+from rpo.engine.trained import Snapshot, Trained
 from rpo.exceptions import InputError
+
+TERMINATED = 128 + signal.SIGTERM  # what a shell says of a process that SIGTERM ended
+
+
+class Kept(NamedTuple):
+    """What a checkpoint holds: the snapshot, the losses so far, and why models failed."""
+
+    snapshot: Snapshot
+    curve: Tensor
+    failures: list[str | None]
+
+
+class Keeper:
+    """Keeps one stack's training in a file: every so many seconds, at the end, and when asked to stop.
+
+    `mark` says which training it is; a file with another mark is refused.
+    """
+
+    def __init__(self, path: Path, mark: Mapping[str, str], every: float, stop: Callable[[], bool]) -> None:
+        self.path, self.mark, self.every, self.stop = path, dict(mark), every, stop
+        self.saved = time.monotonic()
+        self.before: Tensor | None = None
+
+    def load(self, device: torch.device) -> Kept | None:
+        """What was kept, its random state put back; None if nothing was."""
+        if not self.path.exists():
+            return None
+        tensors, words = _read(self.path)
+        mark = words["mark"]
+        for name, value in self.mark.items():
+            if mark.get(name) != value:
+                raise InputError(
+                    f"{self.path} was kept by another training (not the same {name}): "
+                    "name another folder for the checkpoint, or delete this one"
+                )
+        torch.set_rng_state(tensors["random/cpu"])
+        if "random/cuda" in tensors:
+            torch.cuda.set_rng_state(tensors["random/cuda"], device)
+        self.before = tensors["curve"]
+        snapshot = _snapshot({name: tensor.to(device) for name, tensor in tensors.items()}, words)
+        return Kept(snapshot, self.before, words["failures"])
+
+    def __call__(self, now: Snapshot, curve: Sequence[Tensor], failures: Sequence[str | None]) -> None:
+        """After each step: write if it is time to; write and end the process if it was asked to stop."""
+        stop = self.stop()
+        if stop or time.monotonic() - self.saved >= self.every:
+            self._save(now, torch.stack(list(curve)), failures)
+        if stop:
+            raise SystemExit(TERMINATED)
+
+    def finish(self, trained: Trained) -> Trained:
+        """Write the end, and give the losses of all steps."""
+        trained.curve = self._save(trained.snapshot, trained.curve, trained.failures)
+        return trained
+
+    def _save(self, now: Snapshot, curve: Tensor, failures: Sequence[str | None]) -> Tensor:
+        whole = curve if self.before is None else torch.cat([self.before.to(curve), curve])
+        _write(self.path, Kept(now, whole, list(failures)), self.mark)
+        self.saved = time.monotonic()
+        return whole
+
+
+@contextmanager
+def stopping() -> Iterator[Callable[[], bool]]:
+    """While this lasts SIGTERM only sets a mark, for the training to see after its step; afterwards the process ends.
+
+    Outside the main thread signals belong to somebody else, and the mark is never set.
+    """
+    came: list[int] = []
+    try:
+        before = signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
+    except ValueError:
+        yield lambda: False
+        return
+    try:
+        yield lambda: bool(came)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    if came:
+        raise SystemExit(TERMINATED)
 
 
 def save_snapshot(snapshot: Snapshot, path: str | os.PathLike[str]) -> None:
@@ -22,32 +110,51 @@ def save_snapshot(snapshot: Snapshot, path: str | os.PathLike[str]) -> None:
     ...     load_snapshot(folder + "/now").step
     7
     """
-    tensors = {"flat": snapshot.flat} | {f"adam/{name}": value for name, value in snapshot.adam._asdict().items()}
-    tensors |= {f"state/{name}": value for name, value in snapshot.state.items()}
-    target = Path(path)
-    scratch = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        # Clones, because tensors that share memory cannot be stored side by side.
-        save_file(
-            {n: t.detach().clone().contiguous() for n, t in tensors.items()}, scratch, {"step": str(snapshot.step)}
-        )
-        with scratch.open("rb") as file:
-            os.fsync(file.fileno())
-        scratch.replace(target)
-    except SafetensorError as error:
-        raise OSError(f"cannot write {target}: {error}") from None
-    finally:
-        scratch.unlink(missing_ok=True)
+    _write(Path(path), Kept(snapshot, torch.empty(0), []), {})
 
 
 def load_snapshot(path: str | os.PathLike[str]) -> Snapshot:
     """The snapshot in a file, to go on from."""
+    return _snapshot(*_read(Path(path)))
+
+
+def _write(path: Path, kept: Kept, mark: Mapping[str, str]) -> None:
+    snapshot = kept.snapshot
+    tensors = {"flat": snapshot.flat, "curve": kept.curve, "random/cpu": torch.get_rng_state()}
+    if snapshot.flat.is_cuda:
+        tensors["random/cuda"] = torch.cuda.get_rng_state(snapshot.flat.device)
+    tensors |= {f"adam/{name}": value for name, value in snapshot.adam._asdict().items()}
+    tensors |= {f"state/{name}": value for name, value in snapshot.state.items()}
+    words = {"step": snapshot.step, "failures": kept.failures, "mark": dict(mark)}
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        # Clones, because tensors that share memory cannot be stored side by side.
+        separate = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
+        save_file(separate, scratch, {name: json.dumps(word) for name, word in words.items()})
+        with scratch.open("rb") as file:
+            os.fsync(file.fileno())
+        scratch.replace(path)
+    except SafetensorError as error:
+        raise OSError(f"cannot write {path}: {error}; what was written before is whole") from None
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors and the words of a file, once it is seen to be whole."""
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-            step = int((file.metadata() or {})["step"])
-        adam = AdamState(*(tensors[f"adam/{name}"] for name in AdamState._fields))
-        state = {name.removeprefix("state/"): t for name, t in tensors.items() if name.startswith("state/")}
-        return Snapshot(tensors["flat"], adam, state, step)
-    except (OSError, SafetensorError, KeyError, ValueError) as error:
+            words = {name: json.loads(word) for name, word in (file.metadata() or {}).items()}
+        lacking = {"flat", "curve", "random/cpu", *map("adam/{}".format, AdamState._fields)} - set(tensors)
+        if lacking := lacking | ({"step", "failures", "mark"} - set(words)):
+            raise ValueError(f"it has no {min(lacking)}")
+        return tensors, words
+    except (OSError, SafetensorError, ValueError) as error:
         raise InputError(f"{path} is not a snapshot ({' '.join(str(error).split())}): train from the start") from None
+
+
+def _snapshot(tensors: Mapping[str, Tensor], words: Mapping[str, Any]) -> Snapshot:
+    adam = AdamState(*(tensors[f"adam/{name}"] for name in AdamState._fields))
+    state = {name.removeprefix("state/"): t for name, t in tensors.items() if name.startswith("state/")}
+    return Snapshot(tensors["flat"], adam, state, words["step"])

@@ -1,5 +1,6 @@
 """How to train: everything about a training that is not the method's."""
 
+import os
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +23,10 @@ class Config:
     compile: bool = False
     """Compile the step: costs half a minute, pays from about 1,500 steps on."""
     progress: Show = "auto"
+    checkpoint: str | os.PathLike[str] | None = None
+    """A folder to keep the training in while it goes on: the same call goes on where it stopped."""
+    every: float = 60.0
+    """Seconds between two checkpoints."""
 
     def __post_init__(self) -> None:
         if self.steps < 1:
@@ -30,6 +35,8 @@ class Config:
             raise InputError(f"batch_size is {self.batch_size}: give at least one, or None for all rows")
         if self.schedule not in ("cosine", "constant"):
             raise InputError(f"unknown schedule {self.schedule!r} of the learning rate: use 'cosine' or 'constant'")
+        if not self.every >= 0:
+            raise InputError(f"every is {self.every}: give the seconds between two checkpoints")
 
 
 def pick_device(name: str) -> torch.device:

@@ -1,8 +1,10 @@
 """One stacked, functional trainer for every method: K models at once, K = 1 being the ordinary case."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rpo.engine.adam import adam_start
+from rpo.engine.checkpoint import Keeper, stopping
 from rpo.engine.config import Config, pick_device
 from rpo.engine.data import Data
+from rpo.engine.fingerprint import fingerprint
 from rpo.engine.folds import fold_of_rows
 from rpo.engine.nets import Net
 from rpo.engine.progress import Bar
@@ -176,7 +180,9 @@ def train(
 
     Seed, data and hyper-parameters decide a model, not the stack it is in. A model whose loss is not finite is left
     alone and its reason kept; the others go on. `start` goes on from a snapshot, `until` stops before the last step;
-    `first` is what a first stage that was trained before gave.
+    `first` is what a first stage that was trained before gave. With `Config(checkpoint=folder)` the training is kept
+    there every so often and on SIGTERM, which then ends the process; the same call goes on, and ends bit for bit the
+    same.
 
     >>> from rpo.engine import make_data, mlp
     >>> x = torch.randn(60, 2, generator=torch.Generator().manual_seed(0))
@@ -187,20 +193,48 @@ def train(
     """
     method = get_method(method) if isinstance(method, str) else method
     config = config or Config()
+    if start is not None and config.checkpoint is not None:
+        raise InputError("a training goes on from a snapshot (start) or from a checkpoint: give one of them")
     run = _whole_run(method, build, data, seeds, numbers or {}, options or {}, config, first)
     parts = method.parts and partial(method.parts, n_domains=data.n_domains, n_classes=data.n_classes)
     net = Net(build, parts)
     width = stack_width(net, run.data, config)
     trained = []
-    with Bar(config.steps * len(range(0, len(seeds), width)), f"{method.name}: {label}", config.progress) as bar:
-        for lower in range(0, len(seeds), width):
+    end = config.steps if until is None else until
+    total = config.steps * len(range(0, len(seeds), width))
+    with Bar(total, f"{method.name}: {label}", config.progress) as bar, ExitStack() as closing:
+        stop = closing.enter_context(stopping()) if config.checkpoint is not None else None
+        for number, lower in enumerate(range(0, len(seeds), width)):
             chosen = slice(lower, lower + width)
-            part = run.part(chosen)
+            part, keeper = run.part(chosen), None
+            if stop is not None:
+                part, keeper = _keeper(method, net, part, f"{label} {number}", stop)
             stack = Stack(method, net, part.data, part.seeds, part.numbers, part.options, config)
-            now = begin(method, net, part) if start is None else cut(start, chosen)
+            kept = None if keeper is None else keeper.load(part.data.x.device)
+            if kept is not None:
+                now, part.failures = kept.snapshot, kept.failures
+                bar.advance(now.step)
+            else:
+                now = begin(method, net, part) if start is None else cut(start, chosen)
             with threads_for(len(part.seeds) * numbers_of_one(net, part.data, config)):
-                trained.append(stack.run(now, config.steps if until is None else until, part.failures, bar))
+                done = stack.run(now, end, part.failures, bar, keeper)
+            trained.append(done if keeper is None else keeper.finish(done))
     return join(trained)
+
+
+def _keeper(
+    method: Method, net: Net, part: Preparation, name: str, stop: Callable[[], bool]
+) -> tuple[Preparation, Keeper]:
+    """Where one stack is kept: a file in the folder; trainings that prepare it have a folder of their own beside it."""
+    assert part.config.checkpoint is not None
+    folder = Path(part.config.checkpoint)
+    own = folder / name.replace(" ", "-")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make the folder {folder} for the checkpoint: {error.strerror}") from None
+    keeper = Keeper(folder / f"{own.name}.safetensors", fingerprint(method, net, part), part.config.every, stop)
+    return replace(part, config=replace(part.config, checkpoint=own)), keeper
 
 
 def first_stage(

@@ -1,0 +1,46 @@
+"""What a training is, as short texts: two trainings with the same ones give the same model."""
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from rpo.engine.nets import Net
+from rpo.methods.registry import Method
+
+if TYPE_CHECKING:
+    from rpo.engine.training import Preparation
+
+CHUNK = 1 << 22  # numbers hashed at once: data on disk are not to be read into memory whole
+
+Fingerprint = dict[str, str]
+
+
+def fingerprint(method: Method, net: Net, run: "Preparation") -> Fingerprint:
+    """A text for each thing that decides the result; where two trainings differ, the name says in what."""
+    data, config, first = run.data, run.config, run.first or {}
+    numbers, options = sorted(run.numbers.items()), sorted(run.options.items())
+    return {
+        "method": method.name,
+        "data": f"{data.task} {digest(data.x, data.y, data.domain, data.stratum, data.weight)}",
+        "seeds": digest(torch.tensor(run.seeds)),
+        "hyper-parameters": f"{digest(*(value for _, value in numbers))} {options}",
+        "network": f"{net.module} {[(name, tuple(shape)) for name, shape in net.shapes.items()]}",
+        "steps, batches and precision": f"{config.steps} {config.schedule} {config.batch_size} {config.dtype}",
+        "first stage": digest(*(first[name] for name in sorted(first))),
+    }
+
+
+def digest(*tensors: Tensor) -> str:
+    """SHA-256 of types, shapes and values.
+
+    >>> digest(torch.ones(2)) == digest(torch.ones(2)), digest(torch.ones(2)) == digest(torch.ones(1, 2))
+    (True, False)
+    """
+    found = hashlib.sha256()
+    for tensor in tensors:
+        found.update(f"{tensor.dtype} {tuple(tensor.shape)};".encode())
+        for piece in torch.split(tensor.detach().reshape(-1), CHUNK):
+            found.update(piece.cpu().numpy().tobytes())
+    return found.hexdigest()
