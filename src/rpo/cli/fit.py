@@ -1,6 +1,10 @@
 """`rpo fit`: a model of a table, as a folder."""
 
 import json
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -42,6 +46,11 @@ def fit(
     encoding: Encoding = "utf-8",
     steps: Steps = 400,
     seed: Seed = 0,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="A folder to keep the training in: stopped or killed, the same command goes on from there."),
+    ] = None,
+    every: Annotated[float, typer.Option(help="Seconds between two checkpoints.", min=0)] = 60.0,
     as_json: Json = False,
 ) -> None:
     """Fit a model that is to hold on domains never seen, and write it to a folder that a person can read.
@@ -51,6 +60,8 @@ def fit(
         rpo fit homes.csv --target radon --domain county --out homes-model
 
         rpo fit visits.parquet -t outcome -d hospital --method coral --report visits.html
+
+        rpo fit visits.parquet -t outcome -d hospital --steps 20000 --checkpoint visits-training
     """
     from rpo.methods import get_method
     from rpo.tables import prepare, read_table
@@ -69,7 +80,8 @@ def fit(
         drop=drop or (),
         category=category or (),
     )
-    model = fit_table(ready, method=method, steps=steps, random_state=seed)
+    with kept(checkpoint):
+        model = fit_table(ready, method=method, steps=steps, random_state=seed, checkpoint=checkpoint, every=every)
     save_model(model, out)
     if report is not None:
         from rpo.report import write_report
@@ -88,3 +100,23 @@ def fit(
     typer.echo(f"Fitted {method} to {model.rows:,} rows of {len(model.domains):,} domains; the model is in {out}.")
     if report is not None:
         typer.echo(f"The page is {report}.")
+
+
+@contextmanager
+def kept(folder: Path | None) -> Iterator[None]:
+    """Hold the folder of a training's checkpoints; SIGTERM ends the process, inside a training or between two."""
+    if folder is None:
+        yield
+        return
+    from rpo.engine.checkpoint import TERMINATED
+    from rpo.experiments.files import hold
+
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    try:
+        with hold(folder, "--checkpoint"):
+            yield
+    except SystemExit:
+        typer.echo(f"rpo: stopped; the training is kept in {folder}, and the same command goes on", err=True)
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)

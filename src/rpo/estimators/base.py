@@ -1,8 +1,10 @@
 """What all estimators share: checking, standardising, training on the engine, predicting."""
 
+import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
@@ -67,11 +69,16 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         *,
         domains: ArrayLike | None = None,
         strata: ArrayLike | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        every: float = 60.0,
     ) -> Self:
         """Train on rows `X` with target `y`; `domains` and `strata` hold one label a row.
 
         `sample_weight` counts rows: a weight of two is the row twice, zero is the row left out. Without `domains`
         there is one domain, and a warning. Without `strata` they are found, or are the classes (`grouping`).
+
+        With `checkpoint`, a folder, the training is kept there `every` so many seconds and when the process gets
+        SIGTERM; the same call goes on where it stopped, to the same model.
         """
         rows, target, weight = self._check_rows(X, y, sample_weight)
         encoded, task = self._encode(target, weight)
@@ -80,7 +87,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         method.check_task(task)
         self.x_mean_, self.x_scale_ = self._moments(rows, weight)
         data = self._data(rows, encoded, domain, weight, task)
-        config = self._config(data)
+        config = replace(self._config(data), checkpoint=checkpoint, every=every)
         build = self._build(data.row_shape, data.n_outputs)
         numbers, options = self._split_values(method, values)
         common: dict[str, Any] = {"seeds": [self._seed()], "numbers": numbers, "options": options, "config": config}

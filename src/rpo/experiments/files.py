@@ -1,6 +1,9 @@
-"""Writing files that are whole or not there."""
+"""Writing files that are whole or not there, in folders that one process holds at a time."""
 
+import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rpo.exceptions import InputError
@@ -33,3 +36,29 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make the folder {folder}: {error.strerror}; name another") from None
+
+
+@contextmanager
+def hold(folder: Path, option: str) -> Iterator[None]:
+    """Hold a folder; another process that asks for it meanwhile gets one line, which names the `option` to change."""
+    make_folder(folder)
+    try:
+        file = open(folder / "lock", "a+")  # noqa: SIM115 (the `with` is two lines below)
+    except OSError as error:
+        raise InputError(f"cannot write to {folder}: {error.strerror}; name another folder") from None
+    with file:
+        try:
+            # A record lock: the system drops it with the process, however that ends, and no child inherits it.
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.seek(0)
+            raise InputError(
+                f"{folder} is in use by process {file.read().strip() or 'unknown'}: "
+                f"wait for it, or give another folder with {option}"
+            ) from None
+        try:
+            os.ftruncate(file.fileno(), 0)
+            os.write(file.fileno(), str(os.getpid()).encode())
+        except OSError as error:
+            raise InputError(f"cannot write to {folder}: {error.strerror}; name another folder") from None
+        yield

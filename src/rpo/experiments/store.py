@@ -1,6 +1,5 @@
 """Records on disk, one file a run, named by the run's hash."""
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from rpo.exceptions import InputError
-from rpo.experiments.files import TEMPORARY, make_folder, write_whole
+from rpo.experiments.files import TEMPORARY, hold, make_folder, write_whole
 from rpo.experiments.records import Record
 from rpo.experiments.specification import Run, canonical, sha256
 
@@ -32,24 +31,7 @@ class Store:
     def lock(self) -> Iterator[None]:
         """Hold the folder; another process that asks for it meanwhile gets one clear line."""
         make_folder(self.runs)
-        path = self.folder / "lock"
-        try:
-            file = open(path, "a+")  # noqa: SIM115 (the `with` is two lines below)
-        except OSError as error:
-            raise InputError(f"cannot write to {self.folder}: {error.strerror}; name another folder") from None
-        with file:
-            try:
-                # A record lock: the system drops it with the process, however that ends, and no child inherits it.
-                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                file.seek(0)
-                raise InputError(
-                    f"{self.folder} is in use by process {file.read().strip() or 'unknown'}: "
-                    "wait for it, or give another folder with --out"
-                ) from None
-            file.truncate(0)
-            file.write(str(os.getpid()))
-            file.flush()
+        with hold(self.folder, "--out"):
             # Nobody else is writing, so these are left from a process that was killed.
             for left in self.folder.rglob(f"*{TEMPORARY}"):
                 left.unlink()

@@ -1,5 +1,6 @@
 """A model fitted to a table: it takes tables as they come, and says what it did about what they lack."""
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,8 +37,10 @@ def fit_table(
     grouping: Literal["auto", "search", "class", "none"] = "auto",
     steps: int = 400,
     random_state: int = 0,
+    checkpoint: str | os.PathLike[str] | None = None,
+    every: float = 60.0,
 ) -> TableModel:
-    """Fit one method to a prepared table, at its default settings.
+    """Fit one method to a prepared table, at its default settings; `checkpoint` and `every` as in `fit`.
 
     >>> from rpo.tables import prepare
     >>> table = pd.DataFrame({"x": range(40), "y": range(40), "d": ["a", "b"] * 20})
@@ -57,7 +60,7 @@ def fit_table(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         X = pd.DataFrame(ready.X, columns=unique_names(ready.columns), copy=False)
-        estimator.fit(X, ready.y, domains=ready.domains, strata=strata)
+        estimator.fit(X, ready.y, domains=ready.domains, strata=strata, checkpoint=checkpoint, every=every)
     labels, count = np.unique(ready.domains, return_counts=True)
     return TableModel(
         estimator=estimator,
