@@ -124,3 +124,6 @@ def test_prints_whole(opened, found):
     )
     assert opened.execute_script(cut) == 0
     assert not opened.find_element("tag name", "nav").is_displayed()
+    # A button in a heading would leave the heading empty on every page but the first.
+    heading = "return getComputedStyle(document.querySelector('thead button')).display"
+    assert opened.execute_script(heading) == "contents"

@@ -46,7 +46,10 @@ def test_intervals_hold_the_noise_and_ranks_are_in_order(uneven):
 
 def test_rows_to_look_at_first_are_those_with_the_largest_residuals(uneven):
     data, found = uneven
-    assert found.rows["residual"].is_monotonic_decreasing
+    assert found.rows["times"].is_monotonic_decreasing
+    said = found.rows["target"] - found.rows["expected"]
+    assert np.allclose(found.rows["difference"], said)
+    assert found.rows["target"].tolist() == data.y[found.rows["row"] - 1].tolist()
     off = np.abs(data.y - data.signal)[found.rows["row"].to_numpy() - 1]
     assert np.median(off) > 3 * np.median(np.abs(data.y - data.signal))
 
@@ -70,6 +73,9 @@ def test_classes_are_the_strata_of_a_classification():
     assert set(found.stratum_names) == {"y no", "y yes"}
     assert found.domains["domain"][0] == "b"
     assert (found.residuals.squared <= 1).all()
+    assert np.allclose(found.residuals.expected.sum(1), 1, atol=1e-5)
+    assert (found.rows["expected"] != found.rows["target"]).all()  # the worst are those taken for the other class
+    assert found.rows["probability"].is_monotonic_increasing
 
 
 def test_domains_of_one_row_are_not_judged_and_no_error():

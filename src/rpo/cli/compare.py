@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from rpo.cli.quality import (
+from rpo.cli.tables import (
     AskedTask,
     Category,
+    Domain,
     Drop,
     Encoding,
     Group,
@@ -27,7 +28,7 @@ from rpo.cli.quality import (
 def compare(
     table: TablePath,
     target: Target,
-    domain: Annotated[str, typer.Option("--domain", "-d", help="The column that says where a row comes from.")],
+    domain: Domain,
     methods: Annotated[
         list[str] | None, typer.Option("--methods", "-m", help="A method to try; may be repeated. [default: all]")
     ] = None,

@@ -10,14 +10,14 @@ from typing import Annotated
 
 import typer
 
-from rpo.cli.quality import (
+from rpo.cli.tables import (
     AskedTask,
     Category,
-    Domain,
     Drop,
     Encoding,
     Group,
     Json,
+    MaybeDomain,
     Report,
     Seed,
     Steps,
@@ -35,7 +35,7 @@ SHOWN = 10
 def fit(
     table: TablePath,
     target: Target,
-    domain: Domain = None,
+    domain: MaybeDomain = None,
     group: Group = None,
     method: Annotated[str, typer.Option("--method", "-m", help="A name that `rpo methods` lists.")] = "rpo",
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write.")] = Path("model"),

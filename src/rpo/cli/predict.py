@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from rpo.cli.quality import Encoding, TablePath, records, say_notes
+from rpo.cli.tables import Encoding, TablePath, records, say_notes
 
 
 def predict(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from rpo.functional.statistics import MIN_ROWS
 from rpo.tables.grouped import SURE, WORTH_TELLING
 from rpo.tables.residuals import FOLDS
+from rpo.tables.words import p_text
 
 if TYPE_CHECKING:
     from rpo.tables.quality import Quality
@@ -22,7 +23,8 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (
         f"their kurtosis here is {found.kurtosis:.1f}, and 3 would be Gaussian.",
         f"A domain or stratum is called noisy if its noise is at least {WORTH_TELLING} times that of the rest and the "
         f"chance of that without a difference is below {SURE}, corrected for the number of comparisons (Holm).",
-        f"Chance of such differences if there were none: domains {found.p_domains:.2g}, strata {found.p_strata:.2g}"
+        f"Chance of such differences if there were none: domains {p_text(found.p_domains)}, "
+        f"strata {p_text(found.p_strata)}"
         + ("; strata were looked for on each half of the rows and tested on the other." if found.searched else "."),
         "η, the invariance asked of a domain, and ρ, the smoothness asked of a cell, are those of Proposition 1 of RPO "
         "with its scales mended: η has mean one over domains, ρ over rows.",

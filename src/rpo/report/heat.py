@@ -25,6 +25,7 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:
             {"domain": domain, "cells": [_cell(cells.get((domain, stratum)), found.noise) for stratum in strata]}
             for domain in domains
         ],
+        "overall": found.noise,
         "left_domains": len(found.domains) - len(domains),
         "left_strata": len(found.strata) - len(strata),
     }

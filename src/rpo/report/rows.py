@@ -10,11 +10,13 @@ MOST = 50
 
 def section(found: "Quality", shorter: int) -> dict[str, Any]:
     """The rows that are furthest from what the others say about them."""
+    ready = found.prepared
     return {
         "kind": "rows",
         "id": "rows",
         "title": "Rows to look at first",
-        "target": found.prepared.target,
-        "regression": found.prepared.task == "regression",
+        "target": ready.target,
+        "regression": ready.task == "regression",
+        "by_class": not found.searched and ready.groups is None and ready.task == "classification",
         "rows": found.rows.head(MOST // shorter).to_dict("records"),
     }

@@ -20,7 +20,7 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (
         ("noise overall", plain(found.noise)),
     ]
     if ready.task == "regression":
-        tiles.append(("explained of the variance", percent(1 - (found.noise / scale) ** 2)))
+        tiles.append(("of the variance explained", percent(1 - (found.noise / scale) ** 2)))
     else:
         share = np.unique(ready.y, return_counts=True)[1].max() / len(ready.y)
         tiles += [("classes", plain(len(np.unique(ready.y)))), ("largest class", percent(share))]

@@ -22,12 +22,12 @@ def strata_names(
     >>> frame = pd.DataFrame({"year": [1968, 1969, 1971], "city": ["Ulm", "Bonn", "Ulm"]})
     >>> plan = [Column(name="year", kind="number"), Column(name="city", kind="category", categories=("Bonn", "Ulm"))]
     >>> strata_names(frame, plan, [0, 2], np.array([0, 0, 1]))
-    ['year 1968–1969, city Bonn or Ulm', 'year 1971, city Ulm']
+    ['year 1968–1969', 'year 1971, city Ulm']
     """
     source = names_of(columns)[1]
     used = [columns[place] for place in dict.fromkeys(source[feature] for feature in features)]
     parts = [_by_stratum(frame[column.name], column, label) for column in used]
-    names = [", ".join(words) or "all rows" for words in zip(*parts, strict=True)] if parts else ["all rows"]
+    names = [", ".join(filter(None, words)) or "all rows" for words in zip(*parts, strict=True)] or ["all rows"]
     seen = Counter[str]()
     for k, name in enumerate(names):  # strata of two features may share both ranges
         seen[name] += 1
@@ -39,7 +39,10 @@ def _by_stratum(values: "pd.Series[Any]", column: Column, label: NDArray[np.intp
     number = int(label.max()) + 1
     if column.kind == "category":
         text = as_text(values).to_numpy()
-        return [f"{column.name} {_either(pd.Series(text[label == k]).value_counts())}" for k in range(number)]
+        every = sorted(set(text))
+        counts = [pd.Series(text[label == k]).value_counts() for k in range(number)]
+        # A stratum that has them all is not told apart by them.
+        return ["" if len(c) == len(every) else f"{column.name} {_either(c, every)}" for c in counts]
     known = values.notna().to_numpy()
     plain = pd.to_datetime(values, errors="coerce", utc=True) if column.kind == "date" else pd.to_numeric(values)
     ends = plain[known].groupby(label[known]).agg(["min", "max"])
@@ -60,9 +63,20 @@ def _span(column: Column, low: Any, high: Any) -> str:
     return value_range(float(low), float(high))
 
 
-def _either(counts: "pd.Series[int]") -> str:
+def _either(counts: "pd.Series[int]", every: Sequence[str]) -> str:
+    """The categories of a stratum, or those it lacks if these are fewer to name.
+
+    >>> _either(pd.Series({"b": 3, "c": 1, "d": 1, "e": 1}), list("abcde"))
+    'other than a'
+    """
     names = [str(name) for name in counts.index]
-    if len(names) > MOST_NAMED:
-        return f"{', '.join(names[: MOST_NAMED - 1])} or {len(names) - MOST_NAMED + 1} others"
-    names = sorted(names)
+    lacking = [name for name in every if name not in counts.index]
+    if len(names) <= MOST_NAMED:
+        return _or(sorted(names))
+    if 0 < len(lacking) <= MOST_NAMED:
+        return f"other than {_or(lacking)}"
+    return f"{', '.join(names[: MOST_NAMED - 1])} or {len(names) - MOST_NAMED + 1} others"
+
+
+def _or(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

@@ -218,18 +218,23 @@ def _ranked(table: pd.DataFrame, by: str, *, ascending: bool) -> pd.DataFrame:
 
 
 def _rows(ready: Prepared, found: Residuals, stratum: NDArray[np.intp], names: list[str]) -> pd.DataFrame:
-    """The rows with the largest residuals."""
+    """The rows with the largest residuals: what they say, and what the other rows say about them."""
     first = np.argsort(-found.squared, kind="stable")[:MOST_ROWS]
-    residual = np.sqrt(found.squared[first])
+    target, expected = ready.y[first], found.expected[first]
+    if ready.task == "regression":
+        said = {"target": target, "expected": expected, "difference": target - expected}
+    else:
+        classes = np.unique(ready.y)
+        given = expected[np.arange(len(first)), np.searchsorted(classes, target)]
+        said = {"target": target, "expected": classes[expected.argmax(1)], "probability": given}
     typical = float(np.sqrt(np.median(found.squared)))
     return pd.DataFrame(
         {
             "row": ready.row[first],
             "domain": ready.domains[first],
             "stratum": np.asarray(names, dtype=object)[stratum[first]],
-            "target": ready.y[first],
-            "residual": residual,
-            "times": residual / max(typical, 1e-300),
+            **said,
+            "times": np.sqrt(found.squared[first]) / max(typical, 1e-300),
         }
     )
 

@@ -1,20 +1,24 @@
-"""The first stage of Algorithm 1 on a table: how far each row is from what the other rows say about it."""
+"""Every row of a table judged by models that have not seen it: the first stage of Algorithm 1, with its predictions."""
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from rpo.engine import Config, mlp
+from rpo.engine import Config, Data, mlp, predict, train
 from rpo.engine.data import make_data
+from rpo.engine.folds import fold_of_rows
 from rpo.engine.progress import Show
-from rpo.engine.training import first_stage
+from rpo.engine.trained import Trained, cut
 from rpo.estimators.base import DOUBLE_ROWS, FULL_BATCH_ROWS
 from rpo.estimators.inputs import weighted_moments
-from rpo.functional.losses import Task
-from rpo.methods import get_method
+from rpo.functional.losses import Task, probability, squared_residual
+from rpo.functional.penalties import optimal_lambda
+from rpo.methods.rpo import LAM_FRACTIONS
 from rpo.tables.columns import Array
 from rpo.tables.preparing import Prepared
 
@@ -28,6 +32,8 @@ class Residuals:
     """Squared residuals of models that did not see the row, in the target's unit squared; codes of the domains; λ."""
 
     squared: Array
+    expected: NDArray[Any]
+    """What these models say: the target of each row `(n,)`, or the probability of each class `(n, classes)`."""
     domain: NDArray[np.intp]
     domains: NDArray[np.str_]
     scale: float
@@ -36,43 +42,64 @@ class Residuals:
 
 
 def residuals(ready: Prepared, *, seed: int = 0, steps: int = STEPS, progress: Show = "auto") -> Residuals:
-    """Cross-fitted in four folds by LipIRM with η = ρ = 1 and the best of three λ: what `RPORegressor` does first.
+    """Cross-fitted in four folds by LipIRM with η = ρ = 1 and the best of three λ, as RPO's first stage is.
 
     >>> import pandas as pd
     >>> from rpo.tables import prepare
     >>> x = np.linspace(0, 1, 80)
     >>> table = pd.DataFrame({"x": x, "y": x + 5 * (np.arange(80) == 7), "d": np.arange(80) % 2})
-    >>> int(residuals(prepare(table, target="y", domain="d"), steps=100).squared.argmax())
-    7
+    >>> found = residuals(prepare(table, target="y", domain="d"), steps=100)
+    >>> int(found.squared.argmax()), bool(found.expected[7] < 2)
+    (7, True)
     """
     domains, domain = np.unique(ready.domains, return_inverse=True)
     mean, deviation = weighted_moments(ready.X, np.ones(len(ready.X)))
     y, task, classes, scale = encoded(ready)
-    small = len(y) <= DOUBLE_ROWS
-    x = torch.from_numpy(((ready.X - mean) / deviation).astype(np.float64 if small else np.float32))
+    dtype = torch.float64 if len(y) <= DOUBLE_ROWS else torch.float32
+    x = torch.from_numpy((ready.X - mean) / deviation).to(dtype)
     data = make_data(
         x,
-        torch.from_numpy(y),
+        torch.from_numpy(y) if task == "multiclass" else torch.from_numpy(y).to(dtype),
         torch.from_numpy(domain.astype(np.int64)),
         task=task,
-        weight=torch.ones(len(y), dtype=torch.float64),
         n_classes=classes,
     )
     batch = None if len(y) <= FULL_BATCH_ROWS else max(8, FULL_BATCH_ROWS // 2 // len(domains))
-    dtype = torch.float64 if small else torch.float32
-    method = get_method("rpo")
-    numbers, options = method.fill({"scheme": "calibrated", "reduction": "mean", "folds": FOLDS})
-    found = first_stage(
-        method,
-        partial(mlp, x.shape[1], data.n_outputs, HIDDEN),
-        data,
-        seeds=[seed],
-        numbers=numbers,
-        options=options,
-        config=Config(steps=steps, batch_size=batch, dtype=dtype, progress=progress),
-    )
-    squared = found["residual"][0].cpu().numpy().astype(np.float64) * scale**2
-    return Residuals(squared, domain, domains, scale, float(found["lam"][0]))
+    config = Config(steps=steps, batch_size=batch, dtype=dtype, progress=progress)
+    output, lam = _cross_fit(data, config, seed)
+    squared = squared_residual(output, data.y, task).numpy().astype(np.float64) * scale**2
+    expected: NDArray[Any] = probability(output, task).numpy()
+    if task == "regression":
+        expected = expected[:, 0].astype(np.float64) * scale + ready.y.mean()
+    return Residuals(squared, expected, domain, domains, scale, lam)
+
+
+def _cross_fit(data: Data, config: Config, seed: int) -> tuple[Tensor, float]:
+    """f(x_i) of a model that did not see row i `(n, c)`, and λ: all folds and values of λ are one stack."""
+    fold = fold_of_rows(data.x, data.weight, FOLDS)
+    lam = optimal_lambda(data.size(1)[0].numpy()) * torch.tensor(LAM_FRACTIONS, dtype=config.dtype)
+    kept = torch.stack([(fold != f).to(config.dtype) for f in range(FOLDS)] * len(lam))
+    trained = train(
+        "irm-lip",
+        partial(mlp, data.x.shape[1], data.n_outputs, HIDDEN),
+        data.with_weight(kept),
+        seeds=[int(np.random.SeedSequence([seed, 1 + f]).generate_state(1)[0]) for f in range(FOLDS)] * len(lam),
+        numbers={"eta": 1.0, "anneal": 0.0, "lam": lam.repeat_interleave(FOLDS)},
+        config=config,
+        label="judging rows",
+    ).check()
+    output = _held_out(trained, data, fold)
+    best = int(torch.stack([squared_residual(one, data.y, data.task).sum() for one in output]).argmin())
+    return output[best], float(lam[best])
+
+
+def _held_out(trained: Trained, data: Data, fold: Tensor) -> Tensor:
+    """Each row's output from the models that did not see it, one for every λ, `(λ, n, c)`."""
+    output = data.x.new_empty(len(trained.failures) // FOLDS, data.n_rows, data.n_outputs)
+    for f in range(FOLDS):
+        part, rows = cut(trained.snapshot, slice(f, None, FOLDS)), (fold == f).nonzero()[:, 0]
+        output[:, rows] = predict(trained.method, trained.net, part.flat, part.state, data.x[rows])
+    return output
 
 
 def encoded(ready: Prepared) -> tuple[NDArray[np.float64] | NDArray[np.int64], Task, int, float]:

@@ -2,6 +2,8 @@
 
 import pandas as pd
 
+from rpo.tables.words import p_equals
+
 SURE = 0.05
 OURS, PLAIN = "rpo", "erm-l2"
 CONTROLS = ("rpo-permuted", "rpo-uniform")
@@ -24,7 +26,7 @@ def verdict(methods: pd.DataFrame, domains: int) -> str:
         sure = "surely so" if p < SURE else "which may be chance"
         sentences.append(
             f"The smallest error of all is that of {best}: {error[best]:.3g} against {error[OURS]:.3g}, "
-            f"{sure} (p = {p:.2g})."
+            f"{sure} ({p_equals(p)})."
         )
     controls = [name for name in CONTROLS if name in error.index]
     if controls and sentences and "helps" in sentences[0]:
@@ -46,10 +48,10 @@ def _against_plain(table: pd.DataFrame, domains: int) -> str:
         f"{100 * share:.0f} % {side} than plain training's (ERM), better in {worse * domains:.0f} of {domains} domains"
     )
     if p < SURE and ours < plain:
-        return f"RPO helps on this table: its error on held-out domains is {how}, p = {p:.2g}."
+        return f"RPO helps on this table: its error on held-out domains is {how}, {p_equals(p)}."
     if p < SURE:
-        return f"RPO hurts on this table: its error on held-out domains is {how}, p = {p:.2g}. Use ERM."
+        return f"RPO hurts on this table: its error on held-out domains is {how}, {p_equals(p)}. Use ERM."
     return (
         f"ERM is as good as RPO on this table: RPO's error on held-out domains is {how}, "
-        f"which chance explains (p = {p:.2g})."
+        f"which chance explains ({p_equals(p)})."
     )

@@ -14,6 +14,24 @@ if TYPE_CHECKING:
 MOST_NAMED = 3
 
 
+def p_text(p: float) -> str:
+    """A probability to two digits; one too small to matter by its bound.
+
+    >>> p_text(0.0123), p_text(4e-12), p_text(1.0)
+    ('0.012', '< 0.0001', '1')
+    """
+    return "< 0.0001" if p < 1e-4 else f"{p:.2g}"
+
+
+def p_equals(p: float) -> str:
+    """`p = 0.012`, or `p < 0.0001`.
+
+    >>> p_equals(0.0123), p_equals(4e-12)
+    ('p = 0.012', 'p < 0.0001')
+    """
+    return f"p = {p_text(p)}".replace("= <", "<")
+
+
 def noisy_words(found: "Quality") -> str:
     """Where the noise is larger than elsewhere, or that it is nowhere."""
     domains, strata = _noisy(found.domains, "domain"), _noisy(found.strata, "stratum")
@@ -35,7 +53,8 @@ def noisy_words(found: "Quality") -> str:
         )
     return (
         f"No difference in noise between {' or '.join(several)} could be established: "
-        f"what is seen is what chance gives (p = {found.p_domains:.2g} for domains, {found.p_strata:.2g} for strata)."
+        f"what is seen is what chance gives ({p_equals(found.p_domains)} for domains, "
+        f"{p_text(found.p_strata)} for strata)."
     )
 
 

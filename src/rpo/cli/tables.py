@@ -1,0 +1,85 @@
+"""What the commands on a table share: their options, checks made before anything is computed, and printing."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TablePath = Annotated[
+    Path, typer.Argument(metavar="TABLE", help="A CSV, TSV or Parquet file; CSV and TSV also as .gz.")
+]
+Target = Annotated[str, typer.Option("--target", "-t", help="The column to predict.")]
+_domain = typer.Option("--domain", "-d", help="The column that says where a row comes from.")
+Domain = Annotated[str, _domain]
+MaybeDomain = Annotated[str | None, _domain]
+Group = Annotated[
+    list[str] | None,
+    typer.Option("--group", "-g", help="A column that strata are made of; may be repeated."),
+]
+AskedTask = Annotated[
+    Literal["auto", "regression", "classification"], typer.Option(help="Whether the target is a number or a class.")
+]
+Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")]
+Category = Annotated[list[str] | None, typer.Option(help="A column of numbers that are mere names.")]
+Encoding = Annotated[str, typer.Option(help="Of a text file: utf-8, latin-1, cp1252, utf-16.")]
+Steps = Annotated[int, typer.Option(help="Steps of training.", min=1)]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same result.", min=0)]
+Report = Annotated[Path | None, typer.Option(help="Write the data-quality page (HTML) here.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+def check_report(report: Path | None) -> None:
+    """Refuse a page that cannot be written before anything is computed."""
+    from rpo.exceptions import InputError
+
+    if report is None:
+        return
+    if report.is_dir():
+        raise InputError(f"{report} is a directory: give the path of the page, such as quality.html")
+    if report.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"--report {report} does not end in .html: the page is HTML")
+
+
+def say_notes(notes: Iterable[str]) -> None:
+    """What was recognised or left out, on standard error: it is no part of the result."""
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
+
+
+def show(table: "pd.DataFrame", columns: Sequence[str], title: str, total: int) -> None:
+    """A table in the terminal, its cells as text and never as markup."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    more = f" ({len(table)} of {total:,})" if total > len(table) else ""
+    drawn = Table(title=f"{title}{more}", title_justify="left")
+    for name in columns:
+        drawn.add_column(escape(name), justify="right" if table[name].dtype.kind in "iufI" else "left")
+    for values in table[list(columns)].itertuples(index=False):
+        drawn.add_row(*(escape(cell(value, name)) for name, value in zip(columns, values, strict=True)))
+    console = Console()
+    # In a pipe there is no window to fit: let no cell be cut.
+    (console if console.is_terminal else Console(width=160)).print(drawn)
+
+
+def cell(value: Any, column: str = "") -> str:
+    """A value as a table shows it; a column whose name begins with p holds probabilities."""
+    from rpo.tables.words import p_text
+
+    if value is True or value is False or type(value).__name__ == "bool":
+        return "yes" if value else ""
+    if isinstance(value, float):
+        return "–" if value != value else p_text(value) if column.split(" ")[0] == "p" else f"{value:.3g}"
+    return "–" if str(value) == "<NA>" else str(value)
+
+
+def records(table: "pd.DataFrame") -> list[dict[str, Any]]:
+    """The rows of a table as dictionaries; what is missing is null."""
+    rows: list[dict[str, Any]] = json.loads(table.to_json(orient="records", double_precision=10))
+    return rows
