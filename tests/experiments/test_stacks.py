@@ -1,11 +1,14 @@
+from collections import OrderedDict
+
 import numpy as np
 import pytest
 import torch
 
 from rpo.engine import make_data
-from rpo.experiments import DataSpec, Run
+from rpo.experiments import DataSpec, Run, Training, stages
 from rpo.experiments.metrics import area_under_roc, measure, metrics, risk_of_domain
 from rpo.experiments.problems import Problem, load
+from rpo.experiments.specification import complete
 from rpo.experiments.stacks import pack, run_stack
 
 
@@ -106,3 +109,63 @@ def test_the_area_under_the_curve_is_scikit_learns(rng):
     y = (rng.random(500) < 0.3).astype(float)
     for score in (rng.normal(size=500) + y, rng.integers(0, 4, 500).astype(float)):  # the second has many ties
         assert area_under_roc(torch.tensor(score), torch.tensor(y)) == pytest.approx(roc_auc_score(y, score), abs=1e-12)
+
+
+def digits(method, seed=0, setting=1, **numbers):
+    """A run on the small digits that trains alone, in single precision, for a few steps."""
+    training = Training(hidden=(8,), steps=6, batch_size=16, dtype="float32")
+    data = DataSpec(name="colored", options={"setting": setting, "digits": "sklearn"})
+    return complete(Run(data=data, method=method, numbers=numbers, seed=seed, training=training))
+
+
+def test_methods_with_the_same_first_stage_train_it_once(monkeypatch):
+    """RPO alone and RPO after RPO-Pen give the same figures; the second took its first stage from the other."""
+    kept = OrderedDict()
+    monkeypatch.setattr(stages, "_kept", kept)
+    (alone,) = run_stack([digits("rpo", strength=10.0)])
+    kept.clear()
+    run_stack([digits("rpo-pen", strength=3.0)])
+    assert len(kept) == 1
+    (after,) = run_stack([digits("rpo", strength=10.0)])
+    assert len(kept) == 1
+    assert after.measured == alone.measured
+    # Another seed, other data, another λ: another first stage.
+    for other in (digits("rpo", seed=1), digits("rpo", setting=2), digits("rpo", lam=0.5)):
+        run_stack([other])
+    assert len(kept) == 4
+    # HAR's own strength of smoothness is not the weight decay of its first stage.
+    for c in (0.1, 10.0):
+        run_stack([digits("har", c=c)])
+    assert len(kept) == 5
+
+
+def test_a_prediction_that_looks_at_its_rows_sees_one_domain_of_one_model():
+    """MTL in a stack of sets of unequal size gives what it gives alone: no padding, no other domain in its mean."""
+    runs = [digits("mtl", setting=s, seed=s) for s in (1, 7)]
+    runs = [run.model_copy(update={"training": run.training.model_copy(update={"dtype": "float64"})}) for run in runs]
+    sizes = {load(run.data, run.seed).train.n_rows for run in runs}
+    assert len(sizes) == 2
+    stacked = run_stack(runs)
+    for run, record in zip(runs, stacked, strict=True):
+        assert run_stack([run])[0].measured == record.measured
+
+
+def test_large_sets_train_alone_seed_by_seed(monkeypatch):
+    monkeypatch.setattr("rpo.experiments.stacks.STACK_ROWS", 100)
+    runs = [digits(method, seed, setting) for method in ("erm-l2", "sd") for setting in (1, 2) for seed in (0, 1)]
+    packed = [(run.seed, run.data.options["setting"], run.method) for (run,) in pack(runs)]
+    assert packed == sorted(packed)
+
+
+def test_problems_are_kept_up_to_a_size(monkeypatch):
+    from rpo.experiments import problems
+
+    monkeypatch.setattr(problems, "_kept", OrderedDict())
+    specs = [DataSpec(name="colored", options={"setting": s, "digits": "sklearn"}) for s in range(1, 15)]
+    one = load(specs[0], 0)
+    assert load(specs[0], 0) is one
+    monkeypatch.setattr(problems, "KEPT_BYTES", int(2.5 * one.bytes))
+    for spec in specs:
+        load(spec, 0)
+    assert len(problems._kept) == 2
+    assert load(specs[-1], 0) is problems._kept[next(reversed(problems._kept))]

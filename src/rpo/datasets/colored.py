@@ -88,9 +88,22 @@ class ColoredDigits:
         return inputs.reshape(len(pixels), -1)
 
 
+def random_setting(share: float, seed: int) -> Setting:
+    """A share of the thirty cells, in an order drawn from the seed: a larger share adds cells and drops none.
+
+    >>> len(random_setting(0.1, seed=0).cells), random_setting(0.1, 0).cells < random_setting(0.5, 0).cells
+    (3, True)
+    """
+    _check_probabilities(bad_share=share)
+    every = [(domain, digit) for domain in range(DOMAINS) for digit in range(10)]
+    order = np.random.default_rng([seed, 9]).permutation(len(every))
+    return Setting(0, "Random Cells", frozenset(every[i] for i in order[: round(share * len(every))]))
+
+
 def colored_mnist(
     setting: int = 0,
     *,
+    bad_share: float | None = None,
     digits: Digits = "mnist",
     folder: str | os.PathLike[str] | None = None,
     colour_flip: tuple[float, float, float] = (0.1, 0.2, 0.3),
@@ -107,14 +120,15 @@ def colored_mnist(
 
     The label is turned with probability `label_noise`; the colour is the label, turned with the domain's
     `colour_flip`. In the bad cells of the setting a share `keep` of the rows stays, and their labels are turned again
-    with probability `flip`, after the colour is drawn (so that it no longer follows) or before. `digits="sklearn"`
-    takes the 8 × 8 digits that come with scikit-learn and needs no download.
+    with probability `flip`, after the colour is drawn (so that it no longer follows) or before. With `bad_share`, that
+    share of all cells, drawn from the seed, is bad instead of the setting's. `digits="sklearn"` takes the 8 × 8 digits
+    that come with scikit-learn and needs no download.
 
     >>> data = colored_mnist(1, digits="sklearn")
     >>> data.x(data.train).shape[1], sorted(set(data.domain.tolist()))
     (128, [0, 1, 2, 3])
     """
-    chosen = colored_setting(setting)
+    chosen = colored_setting(setting) if bad_share is None else random_setting(bad_share, seed)
     _check_probabilities(
         label_noise=label_noise,
         test_label_noise=test_label_noise,
@@ -142,7 +156,7 @@ def colored_mnist(
     colour_noise = np.array([*colour_flip, test_colour_flip])[domain]
     coloured_by = label if flip_after_colouring else label ^ turned
     colour = coloured_by ^ (rng.random(len(digit)) < colour_noise)
-    kept = np.flatnonzero(~in_bad | _thinned(domain, digit, in_bad, keep, rng))
+    kept = np.flatnonzero(~in_bad | thinned(domain, digit, in_bad, keep, rng))
     return ColoredDigits(
         images,
         kept,
@@ -155,7 +169,7 @@ def colored_mnist(
     )
 
 
-def _thinned(
+def thinned(
     domain: NDArray[Any], digit: NDArray[Any], in_bad: NDArray[np.bool_], keep: float, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
     """In every bad cell, a share of the rows drawn without replacement: at least one stays."""

@@ -2,13 +2,15 @@
 
 import inspect
 import json
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import torch
 
+from rpo.datasets.colored import colored_mnist
 from rpo.datasets.confounded import Part, make_confounded
 from rpo.engine import Data, make_data
 from rpo.exceptions import InputError
@@ -23,6 +25,15 @@ class Problem:
     validation: Data
     tests: Mapping[str, Data]
 
+    @property
+    def bytes(self) -> int:
+        """Memory of its inputs."""
+        return sum(data.x.nbytes for data in (self.train, self.validation, *self.tests.values()))
+
+
+# Memory for problems that are kept: hundreds of tables, or two draws of the images, which are cheap to draw again.
+KEPT_BYTES = 256 * 2**20
+VALIDATION = 0.2  # share of the rows of training domains of images that models are chosen by
 
 PROBLEMS: dict[str, Callable[..., Problem]] = {}
 
@@ -45,15 +56,23 @@ def get_problem(name: str) -> Callable[..., Problem]:
 
 
 def load(data: DataSpec, seed: int) -> Problem:
-    """The problem of a run; the last few are kept, for runs come in stacks of the same data.
+    """The problem of a run; the last ones are kept, up to `KEPT_BYTES`, for runs of the same data come together.
 
     >>> load(DataSpec(name="confounded", options={"table": "cigar"}), seed=0).train.n_rows
     828
     """
-    return _load(data.name, canonical(data.options), seed)
+    key = (data.name, canonical(data.options), seed)
+    if key not in _kept:
+        _kept[key] = _load(*key)
+    _kept.move_to_end(key)
+    while len(_kept) > 1 and sum(kept.bytes for kept in _kept.values()) > KEPT_BYTES:
+        _kept.popitem(last=False)
+    return _kept[key]
 
 
-@lru_cache(maxsize=64)
+_kept: "OrderedDict[tuple[str, bytes, int], Problem]" = OrderedDict()
+
+
 def _load(name: str, options: bytes, seed: int) -> Problem:
     loader = get_problem(name)
     given = json.loads(options)
@@ -79,6 +98,27 @@ def confounded(**options: Any) -> Problem:
     """The domains of Table 1 (`rpo.datasets.make_confounded`)."""
     made = make_confounded(**options)
     return Problem(_data(made.train), _data(made.validation), {"test": _data(made.test)})
+
+
+@problem("colored")
+@_same_options(colored_mnist)
+def colored(**options: Any) -> Problem:
+    """Colored-MNIST (`rpo.datasets.colored_mnist`), strata by digit; a fifth of the training rows is for validation."""
+    drawn = colored_mnist(**options)
+    mixed = np.random.default_rng([options["seed"], 8]).permutation(drawn.train)
+    cut = round(VALIDATION * len(mixed))
+
+    def part(rows: np.ndarray[Any, Any], domain: np.ndarray[Any, Any]) -> Data:
+        columns = (drawn.x(rows), drawn.y[rows].astype(np.float32), domain, drawn.digit[rows].astype(np.int64))
+        x, y, domains, stratum = map(torch.from_numpy, columns)
+        return make_data(x, y, domains, task="binary", stratum=stratum)
+
+    validation, train = (np.sort(rows) for rows in (mixed[:cut], mixed[cut:]))
+    return Problem(
+        part(train, drawn.domain[train].astype(np.int64)),
+        part(validation, drawn.domain[validation].astype(np.int64)),
+        {"test": part(drawn.test, np.zeros(len(drawn.test), dtype=np.int64))},
+    )
 
 
 def _data(part: Part) -> Data:

@@ -7,15 +7,17 @@ from time import process_time
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from rpo.engine import Config, Data, Trained, mlp, stack_data, train
 from rpo.engine.data import COLUMNS
+from rpo.engine.trained import cut
 from rpo.experiments.metrics import measure, risk_of_domain
 from rpo.experiments.problems import Problem, load
 from rpo.experiments.records import Measured, Record, versions
 from rpo.experiments.references import REFERENCES
 from rpo.experiments.specification import Number, Run, canonical
+from rpo.experiments.stages import first_of
 from rpo.functional.penalties import optimal_lambda
 
 # Rows of all data sets of a stack together: beyond, its tensors leave the processor's cache and each step is dearer.
@@ -30,6 +32,13 @@ class Model(NamedTuple):
     left_out: int | None
 
 
+class Shape(NamedTuple):
+    """Rows of a training set, and what else two of them must share to be in one stack."""
+
+    rows: int
+    columns: tuple[int, ...]
+
+
 def pack(runs: Iterable[Run], width: int | None = None) -> list[list[Run]]:
     """Runs of one method and option set on data of one shape, together up to `STACK_ROWS` rows or `width` runs.
 
@@ -41,25 +50,28 @@ def pack(runs: Iterable[Run], width: int | None = None) -> list[list[Run]]:
     >>> [[f"{run.method} {run.seed}" for run in stack] for stack in pack(runs, width=2)]
     [['erm-l2 0', 'erm-l2 1'], ['erm-l2 2'], ['rpo 0', 'rpo 1'], ['rpo 2']]
     """
-    known: dict[bytes, Data] = {}  # the shape of a data set does not depend on the seed
+    known: dict[bytes, Shape] = {}  # the shape of a data set does not depend on the seed
 
-    def train_of(run: Run) -> Data:
+    def shape_of(run: Run) -> Shape:
         key = canonical(run.data.model_dump(mode="json"))
         if key not in known:
-            known[key] = load(run.data, run.seed).train
+            train = load(run.data, run.seed).train
+            known[key] = Shape(train.n_rows, (train.n_domains, train.n_outputs, *train.row_shape))
         return known[key]
 
     def kind(run: Run) -> bytes:
-        train = train_of(run)
-        shape = (train.n_domains, train.n_outputs, *train.row_shape)
-        return canonical([run.data.name, shape, run.model_dump(mode="json", exclude={"numbers", "seed", "data"})])
+        described = run.model_dump(mode="json", exclude={"numbers", "seed", "data"})
+        return canonical([run.data.name, shape_of(run).columns, described])
 
-    stacks = []
+    stacks, alone = [], []
     for _, group in groupby(sorted(runs, key=kind), key=kind):
         members = list(group)
-        size = width or max(1, STACK_ROWS // train_of(members[0]).n_rows)
-        stacks += [members[i : i + size] for i in range(0, len(members), size)]
-    return stacks
+        size = width or max(1, STACK_ROWS // shape_of(members[0]).rows)
+        found = [members[i : i + size] for i in range(0, len(members), size)]
+        (stacks if size > 1 else alone).extend(found)
+    # Runs that train alone have large sets: by data, so that a worker draws a set once for all methods; and by seed
+    # first, so that what is done of an unfinished study is whole.
+    return stacks + sorted(alone, key=lambda stack: (stack[0].seed, canonical(stack[0].data.model_dump(mode="json"))))
 
 
 def run_stack(runs: Sequence[Run], steps: int | None = None) -> list[Record]:
@@ -134,30 +146,52 @@ def _fit(runs: Sequence[Run], models: Sequence[Model], steps: int | None) -> Tra
     """All models of one stack, trained at once."""
     first = runs[0]
     data = stack_data([model.data for model in models])
+    numbers = {name: [_number(runs[model.run].numbers[name], model.data) for model in models] for name in first.numbers}
+    config = Config(
+        steps=steps or first.training.steps,
+        batch_size=first.training.batch_size,
+        schedule=first.training.schedule,
+        device="cpu",
+        dtype=getattr(torch, first.training.dtype),
+        progress=False,
+    )
+
+    def build() -> nn.Module:
+        return mlp(data.row_shape[0], data.n_outputs, first.training.hidden)
+
+    alone = models[0] if len(models) == 1 else None
     return train(
         first.method,
-        lambda: mlp(data.row_shape[0], data.n_outputs, first.training.hidden),
+        build,
         data,
         seeds=[runs[model.run].seed for model in models],
-        numbers={
-            name: [_number(runs[model.run].numbers[name], model.data) for model in models] for name in first.numbers
-        },
+        numbers=numbers,
         options=first.options,
-        config=Config(
-            steps=steps or first.training.steps,
-            batch_size=first.training.batch_size,
-            schedule=first.training.schedule,
-            device="cpu",
-            dtype=getattr(torch, first.training.dtype),
-            progress=False,
-        ),
+        config=config,
+        # In a stack the first stages are one computation; of large sets, which train alone, they are kept.
+        first=alone and first_of(runs[alone.run], alone.left_out, build, data, numbers, config),
     )
 
 
 def _outputs(trained: Trained, parts: Sequence[Data]) -> list[Tensor]:
-    """Outputs for each model's own rows, the padding cut off."""
+    """Outputs for each model's own rows, the padding cut off.
+
+    A method with a prediction of its own may look at all rows it is given (MTL takes their mean): it is given one
+    domain of one model at a time, and no padding.
+    """
+    if trained.method.predict is not None:
+        return [_by_domain(trained, k, part) for k, part in enumerate(parts)]
     stacked = trained.output(stack_data(parts).x, stacked=True)
     return [rows[: part.n_rows] for rows, part in zip(stacked, parts, strict=True)]
+
+
+def _by_domain(trained: Trained, model: int, data: Data) -> Tensor:
+    alone = replace(trained, snapshot=cut(trained.snapshot, slice(model, model + 1)))
+    found = torch.empty(data.n_rows, data.n_outputs, dtype=trained.snapshot.flat.dtype)
+    for e in range(data.n_domains):
+        rows = data.domain == e
+        found[rows] = alone.output(data.x[rows])[0]
+    return found
 
 
 def _number(value: Number, data: Data) -> float:

@@ -12,7 +12,7 @@ from rpo.engine.nets import Net, Params
 from rpo.functional.losses import sample_dummy_gradient, sample_loss
 from rpo.functional.statistics import Array, borrow, cell_weight, sigma
 from rpo.methods.registry import BOTH, State, Terms, Values, log_uniform, method
-from rpo.methods.terms import IRM_OPTIONS, IRM_SPACE, irm, mean_by_domain
+from rpo.methods.terms import IRM_OPTIONS, IRM_SPACE, L2, irm, mean_by_domain
 
 if TYPE_CHECKING:
     from rpo.engine.training import Preparation
@@ -22,7 +22,7 @@ SMALL = 1e-12  # keeps the derivative of a norm of zero finite
 
 def first_stage(run: "Preparation") -> State:
     """Errors of a first model on the half of the data it did not see, each half in its turn."""
-    return {"residual": run.squared_residuals("erm-l2", folds=2)[:, 0]}
+    return {"residual": run.squared_residuals("erm-l2", folds=2, c=L2.default or 0.0)[:, 0]}
 
 
 def prepare(run: "Preparation") -> State:
@@ -49,6 +49,7 @@ def weight_of(run: "Preparation", model: int, residual: Tensor) -> Array:
     options=IRM_OPTIONS,
     prepare=prepare,
     first_stage=first_stage,
+    later=("c", "eta", "anneal"),
     cite="Cao et al. 2021",
 )
 def har(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:

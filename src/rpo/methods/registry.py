@@ -123,9 +123,10 @@ class Method:
     """A method with everything the engine and the user need to know about it.
 
     `prepare(run)` gives the state to start from; `first_stage(run)` what methods in two stages need before there are
-    strata (`residual`, the squared residuals, among it); `parts(net, n_domains, n_classes)` further modules;
-    `draw(generator, rows, n_domains, numbers)` the random numbers of one step; `predict(net, params, state, x)` the
-    output where it is not simply the network's. With `own_gradient` the objective returns a `Gradient`, not terms.
+    strata (`residual`, the squared residuals, among it), without a look at the numbers named in `later`;
+    `parts(net, n_domains, n_classes)` further modules; `draw(generator, rows, n_domains, numbers)` the random numbers
+    of one step; `predict(net, params, state, x)` the output where it is not simply the network's. With `own_gradient`
+    the objective returns a `Gradient`, not terms.
     """
 
     name: str
@@ -138,6 +139,7 @@ class Method:
     options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     prepare: "Callable[[Preparation], State] | None" = None
     first_stage: "Callable[[Preparation], State] | None" = None
+    later: tuple[str, ...] = ()
     parts: "Callable[..., Mapping[str, nn.Module]] | None" = None
     draw: "Callable[[np.random.Generator, int, int, Mapping[str, float]], dict[str, NDArray[Any]]] | None" = None
     predict: "Callable[[Net, Params, State, Tensor], Tensor] | None" = None

@@ -24,6 +24,7 @@ SPACE = {
     "lam": log_uniform(None, 1e-4, 1.0),
     "anneal": ANNEAL,
 }
+LATER = ("strength", "anneal")
 OPTIONS = {
     **{name: values for name, values in LIPIRM_OPTIONS.items() if name != "reduction"},
     "reduction": ("sum", "mean"),
@@ -93,7 +94,14 @@ def penalties_of(run: "Preparation", model: int, noise: Array) -> Penalties:
 
 
 @method(
-    "rpo", tasks=BOTH, space=SPACE, options=OPTIONS, prepare=algorithm_1, first_stage=first_stage, cite="Yu et al. 2022"
+    "rpo",
+    tasks=BOTH,
+    space=SPACE,
+    options=OPTIONS,
+    prepare=algorithm_1,
+    first_stage=first_stage,
+    later=LATER,
+    cite="Yu et al. 2022",
 )
 def rpo(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""Σ_e Σ_i l_i + Σ_e η_e* (d/dw Σ_i l_i)² + λ Σ_e Σ_i ρ*(x_i) ‖∇ₓf(x_i)‖²"""

@@ -3,7 +3,7 @@
 from rpo.engine.data import Batch
 from rpo.engine.nets import Net, Params
 from rpo.methods.registry import BOTH, State, Terms, Values, method
-from rpo.methods.rpo import OPTIONS, SPACE, algorithm_1, first_stage
+from rpo.methods.rpo import LATER, OPTIONS, SPACE, algorithm_1, first_stage
 from rpo.methods.terms import lipirm
 
 
@@ -14,6 +14,7 @@ from rpo.methods.terms import lipirm
     options=OPTIONS,
     prepare=algorithm_1,
     first_stage=first_stage,
+    later=LATER,
     cite="Yu et al. 2022",
 )
 def rpo_pen(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:

@@ -8,7 +8,7 @@ import torch
 from rpo.engine.data import Batch
 from rpo.engine.nets import Net, Params
 from rpo.methods.registry import BOTH, State, Terms, Values, method
-from rpo.methods.rpo import OPTIONS, SPACE, algorithm_1, first_stage, rpo
+from rpo.methods.rpo import LATER, OPTIONS, SPACE, algorithm_1, first_stage, rpo
 
 if TYPE_CHECKING:
     from rpo.engine.training import Preparation
@@ -34,6 +34,7 @@ def permuted(run: "Preparation") -> State:
     options=OPTIONS,
     prepare=permuted,
     first_stage=first_stage,
+    later=LATER,
     cite="control",
 )
 def rpo_permuted(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:

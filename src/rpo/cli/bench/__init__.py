@@ -2,7 +2,7 @@
 
 import typer
 
-from rpo.cli.bench import table1
+from rpo.cli.bench import cmnist, table1
 
 app = typer.Typer(help="Run the paper's experiments.", no_args_is_help=True, rich_markup_mode="rich")
 
@@ -13,3 +13,4 @@ def _bench() -> None:
 
 
 app.command("table1")(table1.table1)
+app.command("cmnist")(cmnist.cmnist)
