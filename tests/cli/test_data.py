@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from rpo.cli import main
-from rpo.datasets import catalogue, mnist
+from rpo.datasets import catalogue, fetching, mnist
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_get_says_where_the_data_are_or_what_to_do(rpo, monkeypatch, tmp_path):
     monkeypatch.setenv("RPO_DATA", str(tmp_path))
     monkeypatch.setattr(mnist, "FILES", {"train-images-idx3-ubyte": hashlib.sha256(b"digits").hexdigest()})
     monkeypatch.setattr(mnist, "MIRRORS", ())
-    monkeypatch.setattr(mnist.shutil, "which", lambda _: None)
+    monkeypatch.setattr(fetching.shutil, "which", lambda _: None)
     code, out, err = rpo("data", "get", "mnist")
     assert (code, out) == (2, "")
     assert "Four ways to supply it" in err

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from rpo.datasets import mnist
+from rpo.datasets import fetching, mnist
 from rpo.exceptions import InputError
 
 
@@ -31,7 +31,7 @@ def small(monkeypatch, tmp_path):
     content = {name: idx(array) for name, array in zip(mnist.FILES, arrays, strict=True)}
     monkeypatch.setattr(mnist, "FILES", {name: hashlib.sha256(data).hexdigest() for name, data in content.items()})
     monkeypatch.setattr(mnist, "MIRRORS", ("http://127.0.0.1:9/",))
-    monkeypatch.setattr(mnist.shutil, "which", lambda _: None)
+    monkeypatch.setattr(fetching.shutil, "which", lambda _: None)
     monkeypatch.setenv("RPO_DATA", str(tmp_path / "cache"))
     return content, arrays
 

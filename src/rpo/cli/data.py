@@ -50,14 +50,15 @@ def check_(names: Names = None, as_json: Json = False) -> None:
         raise InputError(" ".join(wrong))
 
 
-@app.command("get", epilog="Example: rpo data get mnist")
+@app.command("get", epilog="Example: rpo data get mnist photos")
 def get(
-    names: Annotated[list[str], typer.Argument(help="Which data sets to fetch: mnist.")],
+    names: Annotated[list[str], typer.Argument(help="Which data sets to fetch: mnist, photos (CIFAR-10).")],
 ) -> None:
     """Fetch data sets that do not ship with the package into the cache, checksums verified; idle if they are there."""
+    from rpo.datasets.cifar import fetch_cifar
     from rpo.datasets.mnist import fetch_mnist
 
-    fetchers = {"mnist": fetch_mnist}
+    fetchers = {"mnist": fetch_mnist, "photos": fetch_cifar}
     for name in names:
         if name not in fetchers:
             raise InputError(f"{name!r} is not a data set to fetch; choose from {', '.join(fetchers)}.")

