@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import rpo
 from rpo import DomainRegressor, RPOClassifier, RPORegressor
 from rpo.datasets import make_uneven
 from rpo.exceptions import CollapseWarning
@@ -28,6 +29,21 @@ def test_bad_domain_and_bad_strata_rank_worst_in_twenty_of_twenty_seeds(scheme):
         assert quality.groupby("domain")["noise"].mean().idxmax() == 1
         for _, cells in quality.groupby("domain"):
             assert set(cells.nlargest(2, "rho")["stratum"]) == {1, 4}
+
+
+def test_under_weights_the_worst_cells_count_least(tmp_path):
+    X, y, domain, stratum = uneven(0)
+    model = RPORegressor(scheme="weights", hidden=(16,), steps=60).fit(X, y, domains=domain, strata=stratum)
+    quality = model.quality_
+    assert list(quality.columns) == ["domain", "stratum", "n", "density", "noise", "rho", "weight", "judged"]
+    assert quality["noise"].is_monotonic_decreasing
+    for _, cells in quality.groupby("domain"):
+        assert set(cells.nsmallest(2, "weight")["stratum"]) == {1, 4}
+        assert np.average(cells["weight"], weights=cells["n"]) == pytest.approx(1)
+    assert (quality["rho"] == 1).all()
+    assert model.penalties_.scheme == "weights"
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(rpo.load(tmp_path / "model").predict(X), model.predict(X))
 
 
 def test_found_strata_contain_the_bad_ones():

@@ -39,6 +39,7 @@ ZERO = {
     "mixup": {"alpha": 0.0},
     "mldg": {"beta": 0.0},
     "mtl": {"ema": 0.0},
+    "rpo-weights": {"eta": 0.0, "lam": 0.0, "alpha": 0.0, "power": 0.0},
     "rsc": {"p": 0.0},
     "sagnet": {"w": 0.0, "mix": 0.0},
     "sat-irm": {"rate": 0.0, "eta": 0.0},
@@ -180,7 +181,7 @@ def test_estimators_reach_every_method(name, rng, tmp_path):
 
 
 def test_there_are_twenty_six():
-    assert len(list(methods())) == 26
+    assert len(list(methods())) == 27
 
 
 def test_mldg_says_when_no_domain_is_left_to_learn_from():

@@ -20,12 +20,13 @@ STRATA_BY = {"cigar": ("year", "price"), "wage": ("educ", "exper")}
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Rows for one purpose: standardised features, standardised target, domain and stratum."""
+    """Rows for one purpose: standardised features, standardised target, domain, stratum, and what each row counts."""
 
     X: Array
     y: Array
     domain: Labels
     stratum: Labels
+    weight: Array
 
     def __len__(self) -> int:
         return len(self.y)
@@ -48,7 +49,7 @@ class Confounded:
 def make_confounded(
     table: Literal["cigar", "wage"] = "cigar",
     *,
-    quality: Literal["clean", "mix"] = "clean",
+    quality: Literal["clean", "mix", "cells"] = "clean",
     columns: Literal["all", "causal"] = "all",
     test_share: float = 0.25,
     validation_share: float = 0.2,
@@ -61,18 +62,23 @@ def make_confounded(
     strata_by: tuple[str, str] | None = None,
     bad_cells: int = 2,
     bad_strata: int = 1,
+    bad_share: float = 0.3,
     keep: float = 0.2,
     label_noise: float = 1.5,
     label_noise_first: bool = False,
+    known_noise: bool = False,
     seed: int = 0,
 ) -> Confounded:
     """z = s_e·y + τ ε: confounders of slope s_e in training domain e; in the test domain slope 0 and noise that drowns.
 
     Rows are dealt at random: a quarter to the test domain, the rest to one training domain for each slope. Strata
     are k-means clusters of two features. `quality="mix"` makes `bad_cells` strata of one domain and `bad_strata`
-    strata of every training domain bad: they keep a share `keep` of their rows, and `label_noise` is the deviation
-    of what is added to their labels, after the confounders are made or, with `label_noise_first`, before.
+    strata of every training domain bad, `quality="cells"` a share `bad_share` of all cells, wherever they fall: they
+    keep a share `keep` of their rows, and `label_noise` is the deviation of what is added to their labels, after the
+    confounders are made or, with `label_noise_first`, before.
     Scales and strata are taken from the rows outside the test domain. `columns="causal"` leaves the confounders out.
+    With `known_noise` training rows weigh 1/(σ₀² + σ_ek²), which nobody knows of real data: σ_ek is the deviation of
+    what was added, σ₀ that of the clean target around a linear fit.
 
     >>> data = make_confounded("cigar", seed=1)
     >>> len(data.train), len(data.validation), len(data.test), data.names[-2:]
@@ -91,16 +97,22 @@ def make_confounded(
 
     domain = _deal(rng, len(source.frame), test_share, n_domains)
     inside = domain < n_domains
-    X = _standard(source.X.to_numpy(float), inside)
-    y = _standard(source.y.to_numpy(float), inside)
+    X = standard(source.X.to_numpy(float), inside)
+    y = standard(source.y.to_numpy(float), inside)
     stratum = _strata(X[:, [_place(source, name) for name in by]], inside, n_strata)
     bad = np.zeros((n_domains + 1, n_strata), dtype=bool)
     kept, error = np.ones(len(y), dtype=bool), np.zeros(len(y))
-    if quality == "mix":
-        bad[:n_domains] = _bad_cells(rng, n_domains, n_strata, bad_cells, bad_strata)
+    weight = np.ones(len(y))
+    if quality != "clean":
+        if quality == "mix":
+            bad[:n_domains] = _bad_cells(rng, n_domains, n_strata, bad_cells, bad_strata)
+        else:
+            bad[:n_domains] = scattered_cells(rng, n_domains, n_strata, bad_share)
         hit = bad[domain, stratum]
         kept = ~hit | (rng.uniform(size=len(y)) < keep)
         error = np.where(hit, label_noise * rng.normal(size=len(y)), 0.0)
+        if known_noise:
+            weight = 1 / (linear_noise(X[inside], y[inside]) + label_noise**2 * hit)
     if columns == "all":
         slope = np.append(slopes, test_slope)[domain, None]
         spread = np.where(inside, noise, TEST_NOISE[table] if test_noise is None else test_noise)[:, None]
@@ -115,7 +127,7 @@ def make_confounded(
     names = (*source.features, *(f"confounder_{j}" for j in range(confounders if columns == "all" else 0)))
 
     def part(chosen: NDArray[np.bool_]) -> Part:
-        return Part(X[chosen], y[chosen], np.where(inside, domain, 0)[chosen], stratum[chosen])
+        return Part(X[chosen], y[chosen], np.where(inside, domain, 0)[chosen], stratum[chosen], weight[chosen])
 
     return Confounded(part(kept & inside & ~validation), part(kept & validation), part(~inside), names, bad[:n_domains])
 
@@ -130,7 +142,8 @@ def _deal(rng: np.random.Generator, rows: int, test_share: float, n_domains: int
     return domain
 
 
-def _standard(values: Array, inside: NDArray[np.bool_]) -> Array:
+def standard(values: Array, inside: NDArray[np.bool_]) -> Array:
+    """Mean 0 and deviation 1 over the rows inside."""
     known = values[inside]
     standard: Array = (values - known.mean(0)) / known.std(0)
     return standard
@@ -153,6 +166,23 @@ def _bad_cells(
     return bad
 
 
+def scattered_cells(rng: np.random.Generator, n_domains: int, n_strata: int, share: float) -> NDArray[np.bool_]:
+    """A share of all cells; every domain keeps a good one."""
+    for _ in range(1000):
+        bad = np.zeros(n_domains * n_strata, dtype=bool)
+        bad[rng.permutation(len(bad))[: round(share * len(bad))]] = True
+        cells = bad.reshape(n_domains, n_strata)
+        if not cells.all(1).any():
+            return cells
+    raise InputError(f"bad_share is {share}: leave every domain a good cell")
+
+
+def linear_noise(X: Array, y: Array) -> float:
+    """The variance of the target around its linear fit."""
+    design = np.column_stack([np.ones(len(X)), X])
+    return float((y - design @ np.linalg.lstsq(design, y, rcond=None)[0]).var())
+
+
 def _place(table: Table, name: str) -> int:
     if name not in table.features:
         raise InputError(f"strata_by names {name!r}, which is none of the features {', '.join(table.features)}.")
@@ -170,7 +200,7 @@ def _check(
 ) -> None:
     for name, value, known in (
         ("table", table, TABLES),
-        ("quality", quality, ("clean", "mix")),
+        ("quality", quality, ("clean", "mix", "cells")),
         ("columns", columns, ("all", "causal")),
     ):
         if value not in known:

@@ -8,7 +8,10 @@ from torch import nn
 
 from rpo.estimators.base import DomainEstimator
 from rpo.estimators.targets import ClassifierTarget, RegressorTarget
+from rpo.exceptions import InputError
 from rpo.methods import Method, get_method
+
+SCHEMES = ("paper", "calibrated", "weights")
 
 
 class _RPO(DomainEstimator):
@@ -17,7 +20,7 @@ class _RPO(DomainEstimator):
     def __init__(
         self,
         *,
-        scheme: Literal["calibrated", "paper"] = "calibrated",
+        scheme: Literal["calibrated", "paper", "weights"] = "calibrated",
         strength: float = 1.0,
         lam: float | None = None,
         density_exponent: float | None = None,
@@ -67,17 +70,19 @@ class _RPO(DomainEstimator):
 
     def _method(self) -> tuple[Method, dict[str, Any]]:
         values = {
-            "strength": self.strength,
             "lam": self.lam,
             "anneal": self.anneal,
-            "scheme": self.scheme,
-            "density_exponent": self.density_exponent,
             "reduction": self.reduction,
             "estimator": self.irm_estimator,
             "rescale": self.rescale,
             "folds": self.folds,
         }
-        return get_method("rpo"), values
+        if self.scheme not in SCHEMES:
+            raise InputError(f"scheme is {self.scheme!r}: use one of {', '.join(SCHEMES)}")
+        if self.scheme == "weights":
+            return get_method("rpo-weights"), {**values, "eta": self.strength}
+        own = {"strength": self.strength, "scheme": self.scheme, "density_exponent": self.density_exponent}
+        return get_method("rpo"), {**values, **own}
 
 
 class RPORegressor(RegressorTarget, RegressorMixin, _RPO):  # type: ignore[misc]
@@ -85,10 +90,11 @@ class RPORegressor(RegressorTarget, RegressorMixin, _RPO):  # type: ignore[misc]
 
     Parameters
     ----------
-    scheme : {"calibrated", "paper"}
-        The penalties: Proposition 1 with mended scales, or to the letter.
+    scheme : {"calibrated", "paper", "weights"}
+        The penalties: Proposition 1 with mended scales, or to the letter; or no penalties by quality but rows that
+        count by it (method `rpo-weights`), on the features whose slope is the same in every domain.
     strength : float
-        What all η_e are multiplied by.
+        What all η_e are multiplied by; η itself under "weights".
     lam : float or None
         λ; None takes (Σ_e 1/N_e)^(2/5).
     density_exponent : float or None
@@ -124,7 +130,8 @@ class RPORegressor(RegressorTarget, RegressorMixin, _RPO):  # type: ignore[misc]
     Attributes
     ----------
     quality_ : DataFrame
-        A row for each domain and stratum, worst first: n, density, noise, rho, and whether it could be judged.
+        A row for each domain and stratum, worst first: n, density, noise, rho (and under "weights" weight), and
+        whether it could be judged.
     penalties_ : FittedPenalties
         `eta` by domain, `rho` by domain and stratum, `lam`.
 

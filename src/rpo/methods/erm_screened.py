@@ -16,19 +16,25 @@ if TYPE_CHECKING:
     from rpo.engine.training import Preparation
 
 
-def prepare(run: "Preparation") -> State:
-    """Which features stay, as ones and zeros, for every model."""
+def kept_features(run: "Preparation", alpha: Tensor) -> Tensor:
+    """Which features stay, as ones and zeros, for every model, `(K, d)`; `alpha` is the test's, one a model."""
     data = run.data
-    if len(data.row_shape) != 1:
-        raise InputError(f"method 'erm-screened' needs a table of features: the rows given have shape {data.row_shape}")
     kept = []
     for model in range(run.models):
         domain, _, weight = run.rows(model)
         x = (data.x[model] if data.stacked else data.x).cpu().numpy()
         y = (data.y[model] if data.stacked else data.y).cpu().numpy()
         targets = y[:, None] if data.task != "multiclass" else np.eye(data.n_classes)[y]
-        kept.append(screen(x, targets, domain, weight, alpha=float(run.number("alpha")[model])).astype(float))
-    return {"kept": run.tensor(kept)}
+        kept.append(screen(x, targets, domain, weight, alpha=float(alpha[model])).astype(float))
+    return run.tensor(kept)
+
+
+def prepare(run: "Preparation") -> State:
+    """The features that stay."""
+    shape = run.data.row_shape
+    if len(shape) != 1:
+        raise InputError(f"method 'erm-screened' needs a table of features: the rows given have shape {shape}")
+    return {"kept": kept_features(run, run.number("alpha"))}
 
 
 def predict(net: Net, params: Params, state: State, x: Tensor) -> Tensor:

@@ -58,12 +58,17 @@ def first_stage(run: "Preparation") -> State:
     With folds, residuals are of models that did not see the row, and the calibrated scheme takes of λ and its
     fractions the one with the smallest.
     """
+    search = run.option("scheme") == "calibrated" and run.option("folds") >= 2
+    return residuals(run, "irm-lip", LAM_FRACTIONS if search else (1.0,), eta=1.0, anneal=0.0)
+
+
+def residuals(run: "Preparation", method: str, fractions: tuple[float, ...], **numbers: float) -> State:
+    r"""Squared `residual`s of a first training, and `lam`: as given, else the fraction of (Σ_e 1/N_e)^(2/5) that
+    makes them smallest."""
     formula = run.tensor([optimal_lambda(size) for size in run.data.size(run.models).cpu().numpy()])
-    lam = torch.where(run.number("lam").isnan(), formula, run.number("lam"))[:, None]
-    if run.option("scheme") == "calibrated" and run.option("folds") >= 2:
-        tried = torch.where(run.number("lam").isnan()[:, None], run.tensor([LAM_FRACTIONS]), 1)
-        lam = lam * tried
-    residual = run.squared_residuals("irm-lip", folds=run.option("folds"), eta=1.0, anneal=0.0, lam=lam)
+    free = run.number("lam").isnan()[:, None]
+    lam = torch.where(free, formula[:, None] * run.tensor([fractions]), run.number("lam")[:, None])
+    residual = run.squared_residuals(method, folds=run.option("folds"), lam=lam, **numbers)
     weight = run.data.weight.expand(run.models, -1)[:, None]
     best = (weight * residual).sum(2).argmin(1)
     model = torch.arange(run.models, device=best.device)

@@ -1,0 +1,153 @@
+"""RPO-weights: rows count by the quality of their cell, in the risks and in the invariance penalty."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rpo.engine.data import COLUMNS, Batch, Data
+from rpo.engine.nets import Net, Params
+from rpo.functional.statistics import Array, borrow, cell_weight, shrink
+from rpo.functional.statistics import sigma as cell_noise
+from rpo.functional.weights import CLIP, clip_ratio, informativeness, mean_one, precision
+from rpo.methods.erm_screened import kept_features
+from rpo.methods.registry import BOTH, State, Terms, Values, log_uniform, method, uniform
+from rpo.methods.rpo import LAM_FRACTIONS, residuals
+from rpo.methods.terms import ANNEAL, ETA, LIPIRM_OPTIONS, lipirm
+
+if TYPE_CHECKING:
+    from rpo.engine.training import Preparation
+
+# Each step can be switched off, so that its worth can be shown: `alpha` = 0 screens nothing, `power` = 0 weighs all
+# rows alike, `folds` = 0 takes the residuals of the rows trained on, `clip` = 0 leaves the weights as they come.
+SPACE = {
+    "eta": ETA,
+    "anneal": ANNEAL,
+    "lam": log_uniform(None, 1e-4, 1.0),
+    "alpha": uniform(0.001, 0.0001, 0.01),
+    "power": uniform(1.0, 0.5, 1.0),
+}
+OPTIONS = {
+    **LIPIRM_OPTIONS,
+    "screen": ("both", "first"),
+    "folds": (4,),
+    "shrink": ("on", "off"),
+    "clip": (CLIP,),
+    "weigh": ("all", "risk"),
+    "placement": ("estimated", "permuted"),
+}
+
+
+def first_stage(run: "Preparation") -> State:
+    """The features that stay, and squared residuals of ERM + lip on them, each from a model that never saw the row."""
+    kept = _kept(run)
+    masked = replace(run, data=_masked(run.data, kept))
+    first = residuals(masked, "erm-lip", LAM_FRACTIONS if run.option("folds") >= 2 else (1.0,))
+    run.failures = masked.failures
+    return {**first, "kept": kept}
+
+
+def _kept(run: "Preparation") -> Tensor:
+    """Ones and zeros by feature, `(K, d)`; a one for all where rows are not a table of features."""
+    data, alpha = run.data, run.number("alpha")
+    if len(data.row_shape) != 1:
+        return data.x.new_ones(run.models, 1)
+    if data.stacked or data.weight.dim() == 2 or bool((alpha != alpha[0]).any()):
+        return kept_features(run, alpha)
+    return kept_features(run.part(slice(1)), alpha).expand(run.models, -1).contiguous()  # all the same
+
+
+def _masked(data: Data, kept: Tensor) -> Data:
+    """The data without the features that were dropped, one copy for all models where they share it."""
+    if data.stacked or bool((kept != kept[0]).any()):
+        x = data.x if data.stacked else data.x.expand(len(kept), *data.x.shape)
+        shared = (
+            {} if data.stacked else {name: getattr(data, name).expand(len(kept), -1) for name in COLUMNS if name != "x"}
+        )
+        return replace(data, x=x * kept[:, None], **shared)
+    return replace(data, x=data.x * kept[0])
+
+
+def prepare(run: "Preparation") -> State:
+    """Noise of every cell from the first stage, and the weights that follow."""
+    first = first_stage(run) if run.first is None else run.first
+    noise = [noise_of(run, model, first["residual"][model]) for model in range(run.models)]
+    weights = [weights_of(run, model, noise[model]) for model in range(run.models)]
+    kept = first["kept"] if run.option("screen") == "both" else torch.ones_like(first["kept"])
+    eta = run.number("eta")[:, None].expand(-1, run.data.n_domains).contiguous()
+    weight, sigma = run.tensor(weights), run.tensor([np.nan_to_num(s) for s in noise])
+    # η and ρ are the same everywhere; they stand here for those who look at the penalties of any RPO.
+    return {
+        "weight": weight,
+        "sigma": sigma,
+        "kept": kept,
+        "eta": eta,
+        "rho": torch.ones_like(weight),
+        "lam": first["lam"],
+    }
+
+
+def noise_of(run: "Preparation", model: int, residual: Tensor) -> Array:
+    r"""σ̃_ek of one model: borrowed where a cell is too small, shrunk by empirical Bayes."""
+    domain, stratum, weight = run.rows(model)
+    shape = {"n_domains": run.data.n_domains, "n_strata": run.data.n_strata}
+    count = cell_weight(domain, stratum, weight=weight, **shape)
+    noise = borrow(cell_noise(residual.cpu().numpy(), domain, stratum, weight=weight, **shape), count)
+    return shrink(noise, count) if run.option("shrink") == "on" else noise
+
+
+def weights_of(run: "Preparation", model: int, noise: Array) -> Array:
+    r"""w_ek of one model: inverse variances, or for classes 1 − σ²/σ_0²; clipped, of mean one in each domain."""
+    domain, stratum, weight = run.rows(model)
+    data = run.data
+    count = cell_weight(domain, stratum, weight=weight, n_domains=data.n_domains, n_strata=data.n_strata)
+    raw = precision(noise) if data.task == "regression" else informativeness(noise, _null(run, model))
+    powered = clip_ratio(raw, run.option("clip")) ** float(run.number("power")[model])
+    placed = mean_one(powered, count)
+    return _permuted(placed, count, run.seeds[model]) if run.option("placement") == "permuted" else placed
+
+
+def _null(run: "Preparation", model: int) -> float:
+    """The squared error of a guess by the shares of the classes: ½(1 − Σ_c q_c²)."""
+    y = (run.data.y[model] if run.data.stacked else run.data.y).cpu().numpy().astype(int)
+    _, _, weight = run.rows(model)
+    share = np.bincount(y, weight, minlength=run.data.n_classes) / weight.sum()
+    return float(max(1e-12, (1 - (share**2).sum()) / 2))
+
+
+def _permuted(weight: Array, count: Array, seed: int) -> Array:
+    """The same weights on other cells of the same domain, of mean one again."""
+    rng = np.random.default_rng([seed, 3])
+    dealt = weight.copy()
+    for e in range(len(weight)):
+        there = np.flatnonzero(count[e] > 0)
+        dealt[e, there] = weight[e, rng.permutation(there)]
+    return mean_one(dealt, count)
+
+
+def predict(net: Net, params: Params, state: State, x: Tensor) -> Tensor:
+    """The output for rows without the features that were dropped."""
+    return net(params, x * state["kept"])
+
+
+@method(
+    "rpo-weights",
+    tasks=BOTH,
+    space=SPACE,
+    options=OPTIONS,
+    prepare=prepare,
+    first_stage=first_stage,
+    later=("eta", "anneal", "power"),
+    predict=predict,
+    cite="this library",
+)
+def rpo_weights(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
+    r"""mean_e R_e + η mean_e (d/dw R_e(w f))² + λ mean_e S_e, R_e and S_e means of l and ‖∇ₓf‖² under weights ∝ 1/σ̃²"""
+    plain = batch._replace(x=batch.x * state["kept"])
+    weighted = plain._replace(weight=batch.weight * state["weight"][batch.domain, batch.stratum])
+    terms = lipirm(net, params, weighted, hp, eta=hp.eta, rho=1.0, lam=state["lam"])
+    if hp.weigh == "risk":
+        terms["irm"] = lipirm(net, params, plain, hp, eta=hp.eta, rho=1.0, lam=state["lam"])["irm"]
+    return terms
