@@ -25,6 +25,11 @@ def test_a_table_is_no_label() -> None:
         split_by_domain(np.zeros((2, 2)), [0, 1])
 
 
-def test_kinds_that_cannot_be_sorted_are_refused() -> None:
-    with pytest.raises(InputError, match="mixes kinds"):
-        split_by_domain(np.array([1, "a"], dtype=object), [0, 1])
+def test_kinds_that_cannot_be_sorted_are_kept_in_some_order() -> None:
+    cell, pairs = split_by_domain(np.array(["a", 1], dtype=object), [0, 0])
+    assert (cell.tolist(), pairs) == ([1, 0], [(0, 1), (0, "a")])
+
+
+def test_a_missing_label_is_one_clear_line() -> None:
+    with pytest.raises(InputError, match="domains is missing in 1 of 2 rows"):
+        split_by_domain([0, 1], [None, "a"])

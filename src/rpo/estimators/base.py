@@ -17,11 +17,12 @@ from torch import nn
 
 from rpo.engine import Config, Data, Net, factory, make_data, mlp, predict, train
 from rpo.engine.training import first_stage
-from rpo.estimators.inputs import Array, check_finite, codes, weighted_moments
+from rpo.estimators.inputs import Array, check_finite, weighted_moments
 from rpo.estimators.quality import collapse_strength, fitted_penalties, quality_table
 from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning
 from rpo.functional.losses import Task
 from rpo.grouping import find_strata
+from rpo.grouping.cells import codes
 from rpo.methods import Method
 
 # Up to this many rows a step sees them all; beyond, a step draws about half as many, the same from each domain.
@@ -106,7 +107,8 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         if {"eta", "rho", "sigma"} <= set(self.state_):
             unit = getattr(self, "y_scale_", 1.0)
             self.quality_ = quality_table(data, self.state_, self.domains_, self.strata_, unit)
-            self.penalties_ = fitted_penalties(self.quality_, self.state_, self.domains_, str(options["scheme"]))
+            scheme = str(options.get("scheme", "weights"))
+            self.penalties_ = fitted_penalties(self.quality_, self.state_, self.domains_, scheme)
         if task == "regression":
             eta = self.state_.get("eta", numbers.get("eta", 0.0))
             strength = collapse_strength(data, np.asarray(eta, dtype=float), str(options.get("reduction")))

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rpo.exceptions import InputError
 
@@ -30,27 +29,6 @@ def check_finite(X: NDArray[Any], names: Sequence[str]) -> None:
                 raise InputError(f"column {name!r} of X is all NaN: drop it")
             count = int(bad[:, column].sum())
             raise InputError(f"column {name!r} of X contains {kind} in {count} of {len(X)} rows: impute or drop them")
-
-
-def codes(values: ArrayLike, what: str, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Labels of any kind as numbers from zero, and the labels in order.
-
-    >>> code, labels = codes(["b", "a", "b"], "domains", 3)
-    >>> code.tolist(), labels.tolist()
-    ([1, 0, 1], ['a', 'b'])
-    """
-    array = np.asarray(values)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1 or len(array) != n:
-        raise InputError(f"{what} has shape {array.shape} but X has {n} rows: give one label for each row of X")
-    if missing := int(pd.isna(array).sum()):
-        raise InputError(f"{what} is missing in {missing} of {n} rows: give every row a label")
-    try:
-        code, labels = pd.factorize(array, sort=True)
-    except TypeError:  # labels of several kinds have no order but that of their text
-        code, labels = pd.factorize(np.array([str(value) for value in array], dtype=object), sort=True)
-    return code.astype(np.intp), np.asarray(labels)
 
 
 def weighted_moments(values: Array, weight: Array) -> tuple[Array, Array]:

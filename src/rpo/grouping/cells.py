@@ -3,26 +3,32 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rpo.exceptions import InputError
 
 
-def codes(labels: ArrayLike, what: str = "labels") -> tuple[NDArray[np.intp], list[Any]]:
-    """Integer codes 0, 1, … of a column of labels, and the sorted labels they stand for.
+def codes(labels: ArrayLike, what: str = "labels", n: int | None = None) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Integer codes 0, 1, … of a column of labels of any kind, and the sorted labels they stand for; `n` rows if given.
 
     >>> code, label = codes(["b", "a", "b"])
-    >>> code.tolist(), label
+    >>> code.tolist(), label.tolist()
     ([1, 0, 1], ['a', 'b'])
     """
     array = np.asarray(labels)
-    if array.ndim != 1:
-        raise InputError(f"{what} must be one column, one label a row; got an array of shape {array.shape}.")
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1 or n not in (None, len(array)):
+        rows = "" if n is None else f" but X has {n} rows"
+        raise InputError(f"{what} has shape {array.shape}{rows}: give one column, with one label for each row")
+    if missing := int(pd.isna(array).sum()):
+        raise InputError(f"{what} is missing in {missing} of {len(array)} rows: give every row a label")
     try:
-        unique, code = np.unique(array, return_inverse=True)
-    except TypeError as error:
-        raise InputError(f"{what} mixes kinds that cannot be sorted; make them all text or all numbers.") from error
-    return code, unique.tolist()
+        code, known = pd.factorize(array, sort=True)
+    except TypeError:  # labels of several kinds have no order but that of their text
+        code, known = pd.factorize(np.array([str(value) for value in array], dtype=object), sort=True)
+    return code.astype(np.intp), np.asarray(known)
 
 
 def split_by_domain(stratum: ArrayLike, domain: ArrayLike) -> tuple[NDArray[np.intp], list[tuple[Any, Any]]]:
@@ -41,4 +47,5 @@ def split_by_domain(stratum: ArrayLike, domain: ArrayLike) -> tuple[NDArray[np.i
             f"strata have {len(stratum_code)} rows and domains {len(domain_code)}; give one of each a row."
         )
     occupied, cell = np.unique(domain_code * len(strata) + stratum_code, return_inverse=True)
-    return cell, [(domains[pair // len(strata)], strata[pair % len(strata)]) for pair in occupied.tolist()]
+    e, k = np.divmod(occupied, len(strata))
+    return cell, list(zip(domains[e].tolist(), strata[k].tolist(), strict=True))
