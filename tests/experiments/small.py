@@ -1,15 +1,17 @@
 """A study of a few seconds, for tests; as a script it is the process that gets killed.
 
-`small.py FOLDER JOBS` runs it once. With `--fork` it runs in a new process for every line of standard input, and says
-that process's number and how it ended: one import of everything for many kills.
+`small.py FOLDER JOBS` runs it once, with `--cluster ADDRESS` on a cluster. With `--fork` it runs in a new process for
+every line of standard input, and says that process's number and how it ended: one import of everything for many kills.
 """
 
 import os
 import sys
 from pathlib import Path
 
+from rpo.exceptions import TrainingError
 from rpo.experiments import DataSpec, Row, Setting, Store, Study, Training, execute, get_rule, make_table
 from rpo.experiments.render import to_csv
+from rpo.experiments.runner import cluster_at
 
 
 def study(steps: int = 20, seeds: int = 2, leave_one_out: bool = False) -> Study:
@@ -39,14 +41,22 @@ def table(of: Study, records: dict) -> str:
 KILLED = {"steps": 80, "seeds": 4}
 
 
-def main(folder: Path, jobs: int) -> None:
+def main(folder: Path, jobs: int, address: str | None = None) -> None:
     killed = study(**KILLED)
-    found = execute(killed.runs(), Store(folder), jobs=jobs, width=1, progress=False)
+    cluster = cluster_at(address)
+    found = execute(killed.runs(), Store(folder), jobs=jobs, cluster=cluster, width=1, progress=False)
     (folder / "table.csv").write_text(table(killed, found))
 
 
 if __name__ == "__main__":
     arguments = Path(sys.argv[1]), int(sys.argv[2])
+    if "--cluster" in sys.argv:
+        try:
+            main(*arguments, sys.argv[-1])
+        except TrainingError as error:
+            print(f"rpo: {error}", file=sys.stderr)
+            sys.exit(2)
+        sys.exit()
     if "--fork" not in sys.argv:
         main(*arguments)
         sys.exit()

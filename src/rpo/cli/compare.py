@@ -44,6 +44,9 @@ def compare(
         str, typer.Option(help="How hyper-parameters are chosen: validation, irm, formula.")
     ] = "validation",
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Worker processes. [default: one a core]")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Work on the Dask cluster whose scheduler listens here.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where trainings are kept. [default: out/compare-NAME]")
     ] = None,
@@ -79,6 +82,7 @@ def compare(
         steps=steps,
         selection=selection,
         jobs=cpu_count() if jobs is None else jobs,
+        cluster=cluster,
         out=out or Path(f"out/compare-{table.name.split('.')[0]}"),
     )
     if report is not None:

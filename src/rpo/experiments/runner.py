@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -15,6 +16,9 @@ from rpo.experiments.records import Record
 from rpo.experiments.specification import Run, canonical
 from rpo.experiments.stacks import pack, run_stack
 from rpo.experiments.store import Store
+
+if TYPE_CHECKING:
+    from rpo.experiments.cluster import Cluster
 
 PROBE_STEPS, PROBE_RUNS = (2, 10), 4
 Records = dict[str, Record]
@@ -71,14 +75,15 @@ def execute(
     store: Store,
     *,
     jobs: int = 1,
+    cluster: "Cluster | None" = None,
     width: int | None = None,
     progress: Show = "auto",
     label: str = "runs",
 ) -> Records:
-    """Do every run that has no record yet; all records by hash.
+    """Do every run that has no record yet, by `jobs` processes of this machine or a Dask cluster; all records by hash.
 
-    Each record is on disk before the next stack is waited for, so a kill loses the stacks in flight and no more. The
-    workers are joblib's: another backend (`joblib.parallel_config`) runs the same stacks elsewhere.
+    Each record is on disk before the next stack is waited for, so a kill loses the stacks in flight and no more. Local
+    processes talk through pipes: nothing listens on a network.
     """
     if jobs < 1:
         raise InputError(f"jobs is {jobs}: give at least one")
@@ -87,7 +92,7 @@ def execute(
         store.set_aside()
         records = dict(todo.done)
         with Bar(todo.missing, label, progress) as bar:
-            for stack in _results(todo.stacks, jobs):
+            for stack in _results(todo.stacks, jobs, cluster):
                 for record in stack:
                     store.write(record)
                     records[record.run.digest] = record
@@ -95,8 +100,22 @@ def execute(
     return records
 
 
-def _results(stacks: Sequence[Sequence[Run]], jobs: int) -> Iterator[list[Record]]:
+def cluster_at(address: str | None) -> "Cluster | None":
+    """The cluster that was named, if one was; it must answer."""
+    if address is None:
+        return None
+    from rpo.experiments.cluster import Cluster
+
+    return Cluster(address).reach()
+
+
+def _results(stacks: Sequence[Sequence[Run]], jobs: int, cluster: "Cluster | None") -> Iterator[list[Record]]:
     """The records of each stack, in the order in which they come."""
+    if cluster is not None and stacks:
+        from rpo.experiments import cluster as dask
+
+        yield from dask.results(stacks, cluster)
+        return
     jobs = min(jobs, len(stacks))
     if jobs <= 1:
         threads = torch.get_num_threads()
@@ -107,23 +126,19 @@ def _results(stacks: Sequence[Sequence[Run]], jobs: int) -> Iterator[list[Record
         return
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import BrokenProcessPool
-    from joblib.parallel import get_active_backend
 
     workers = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
-    local = type(get_active_backend()[0]).__name__ == "LokyBackend"
-    parent = os.getpid() if local else None
     try:
-        yield from workers(delayed(_work)(stack, parent) for stack in stacks)
+        yield from workers(delayed(_work)(stack, os.getpid()) for stack in stacks)
     except BrokenProcessPool:
         raise TrainingError(
             "a worker process was killed, perhaps for lack of memory: the same command goes on where this one stopped"
         ) from None
 
 
-def _work(stack: Sequence[Run], parent: int | None) -> list[Record]:
-    """One stack, in a worker that does not outlive the local process it works for."""
-    if parent is not None:
-        _watch(parent)
+def _work(stack: Sequence[Run], parent: int) -> list[Record]:
+    """One stack, in a worker that does not outlive the process it works for."""
+    _watch(parent)
     return run_stack(stack)
 
 

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from rpo.engine.progress import Show
 from rpo.exceptions import InputError
 from rpo.experiments.records import Record
-from rpo.experiments.runner import execute
+from rpo.experiments.runner import cluster_at, execute
 from rpo.experiments.selection import chosen, get_rule
 from rpo.experiments.significance import compare as against
 from rpo.experiments.significance import paired
@@ -26,10 +26,12 @@ from rpo.grouping import NamedStrata
 from rpo.methods import get_method
 from rpo.methods import methods as registered
 from rpo.tables.preparing import AskedTask, Prepared, prepare
-from rpo.tables.problem import NAME, Folds, use_folder, write_folds
+from rpo.tables.problem import NAME, Folds, table_file, use_folder, write_folds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from rpo.experiments.cluster import Cluster
 
 OURS, PLAIN, MEAN = "rpo", "erm-l2", "mean"
 STEPS, HIDDEN = 300, (32,)
@@ -84,12 +86,14 @@ def compare(
     steps: int = STEPS,
     selection: str = "validation",
     jobs: int = 1,
+    cluster: str | None = None,
     out: Path | str | None = None,
     progress: Show = "auto",
 ) -> Comparison:
     """Hold every domain out in turn, train every method (or those named, with RPO and ERM), and say what helps.
 
-    With `out`, every training is kept there as soon as it is done: the same call goes on where it stopped.
+    With `out`, every training is kept there as soon as it is done: the same call goes on where it stopped. With
+    `cluster`, the address of a Dask scheduler, its workers train.
 
     >>> rng = np.random.default_rng(0)
     >>> table = pd.DataFrame({"x": rng.normal(size=90), "d": ["a", "b", "c"] * 30})
@@ -99,6 +103,7 @@ def compare(
     ['coral', 'erm-l2', 'mean', 'rpo']
     """
     rule = get_rule(selection)
+    workers = cluster_at(cluster)
     if seeds < 2:
         raise InputError(f"seeds is {seeds}: give at least two, for a deviation needs two")
     ready = prepare(frame, target=target, domain=domain, groups=groups, task=task, drop=drop, category=category)
@@ -111,7 +116,7 @@ def compare(
         folds = write_folds(ready, folder, steps=steps, progress=progress)
         use_folder(folder)
         study = _study(ready, folds, rows, seeds, steps, selection == "leave-one-out")
-        records = _execute(study, folder, jobs, progress)
+        records = _execute(study, folder, jobs, workers and _with_table(workers, folder, folds), progress)
     left = [name for name in PAIRWISE if not methods and name not in {row.label for row in rows}]
     if left:
         note = f"{', '.join(left)} looks at every pair of domains, of which there are many: name it to include it"
@@ -180,12 +185,19 @@ def _study(ready: Prepared, folds: Folds, rows: tuple[Row, ...], seeds: int, ste
     return Study("compare", rows, settings, tuple(range(seeds)), OURS, training, leave_one_out)
 
 
-def _execute(study: Study, folder: Path, jobs: int, progress: Show) -> dict[str, Record]:
+def _with_table(cluster: "Cluster", folder: Path, folds: Folds) -> "Cluster":
+    """The cluster, its workers to be given the table, each once."""
+    table = table_file(folds.sha256)
+    return replace(cluster, files={str(table): (folder / table).read_bytes()}, use=use_folder)
+
+
+def _execute(study: Study, folder: Path, jobs: int, cluster: "Cluster | None", progress: Show) -> dict[str, Record]:
     from joblib import parallel_config
 
     # A worker is a process of its own: it must know the table before it is asked for it.
     with parallel_config(backend="loky", initializer=use_folder, initargs=(folder,)):
-        return execute(study.runs(), Store(folder), jobs=jobs, progress=progress, label="comparison")
+        runs = study.runs()
+        return execute(runs, Store(folder), jobs=jobs, cluster=cluster, progress=progress, label="comparison")
 
 
 def _errors(study: Study, records: Mapping[str, Record], row: Row, rule: Any, folds: Folds) -> pd.DataFrame:

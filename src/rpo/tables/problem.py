@@ -46,6 +46,15 @@ def use_folder(folder: Path) -> None:
     _folder = folder
 
 
+def table_file(sha256: str) -> Path:
+    """The name of a table's file in the folder of a study.
+
+    >>> table_file("1f").as_posix()
+    'tables/1f.safetensors'
+    """
+    return Path("tables", f"{sha256}.safetensors")
+
+
 def write_folds(ready: Prepared, folder: Path, *, seed: int = 0, steps: int = 400, progress: Show = "auto") -> Folds:
     """Deal the domains into folds, find the strata of each fold in its training domains, and write all that down.
 
@@ -79,7 +88,7 @@ def write_folds(ready: Prepared, folder: Path, *, seed: int = 0, steps: int = 40
     }
     content = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
     sha = hashlib.sha256(content).hexdigest()[:20]
-    write_whole(folder / "tables" / f"{sha}.safetensors", content)
+    write_whole(folder / table_file(sha), content)
     held = tuple(tuple(str(name) for name in labels[fold == f]) for f in range(number))
     return Folds(sha, held, dict(zip(map(str, labels), map(int, count), strict=True)))
 
@@ -111,7 +120,7 @@ def table(*, sha256: str = "", fold: int = 0, seed: int = 0) -> Problem:
     """One fold of a table: the training domains' rows, a fifth of them for validation, and the domains held out."""
     if _folder is None:
         raise InputError("no table is known here: comparisons of a table start with `rpo compare`")
-    a = _arrays(_folder / "tables" / f"{sha256}.safetensors")
+    a = _arrays(_folder / table_file(sha256))
     task, classes = TASKS[int(a["task"][0])], int(a["task"][1])
     held = a["fold"][a["domain"]] == fold
     inside = np.flatnonzero(~held)
