@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 INKS = np.array([[0.80, 0.15, 0.15], [0.10, 0.55, 0.20]])  # the two colours
 SHADE = "#cfe0f5"
+GAP = 2  # pixels between two cells of a mosaic
 
 
 def draw_setting(data: ColoredDigits, seed: int = 0) -> "Figure":
@@ -39,6 +40,20 @@ def draw_setting(data: ColoredDigits, seed: int = 0) -> "Figure":
     title = "clean data" if number == 0 else f"setting {number} ({kind}): bad cells in blue"
     figure.suptitle(f"Colored digits, {title}. Under each cell: rows · share of class 1", fontsize=10)
     return figure
+
+
+def mosaic(data: ColoredDigits, seed: int = 0) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":
+    """One picture of the training domains by digits, bad cells on blue ground: cells of s pixels and a gap each way."""
+    rng = np.random.default_rng(seed)
+    lines = []
+    for e in range(DOMAINS):
+        cells = []
+        for k in range(10):
+            row = int(rng.choice(np.flatnonzero((data.domain == e) & (data.digit == k))))
+            cell = _inked(data, row, (e, k) in data.setting.cells)
+            cells.append(np.pad(cell, ((0, GAP), (0, GAP), (0, 0)), constant_values=1.0))
+        lines.append(np.concatenate(cells, axis=1))
+    return np.concatenate(lines)
 
 
 def _inked(data: ColoredDigits, row: int, bad: bool) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":

@@ -1,11 +1,10 @@
 """A table as the paper draws its figures: horizontal bars, narrow grey bars for deviations, stars."""
 
-import io
 import math
 from pathlib import Path
 from textwrap import fill
 
-from rpo.experiments.files import write_whole
+from rpo.experiments.curves import dots_figure, save
 from rpo.experiments.metrics import METRICS
 from rpo.experiments.tables import Table
 
@@ -14,14 +13,18 @@ HIGHLIGHT = "#1f4e8c"
 
 
 def write_figure(table: Table, folder: Path, name: str) -> list[Path]:
-    """One panel a setting, as PNG and SVG; the protocol is written under the panels. The paths written."""
+    """One panel a setting, as PNG and SVG; the protocol is written under the panels. The paths written.
+
+    A tall table is drawn as dots.
+    """
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
+    if table.tall:
+        return save(dots_figure(table), folder, name)
     rows = table.study.rows
     panels = len(table.study.settings)
-    # The same table gives the same bytes: no date, no random identifiers.
-    with mpl.rc_context({"svg.hashsalt": "rpo", "font.size": 9, "svg.fonttype": "path"}):
+    with mpl.rc_context({"font.size": 9}):
         figure = Figure(figsize=(3.4 + 2.9 * panels, 2.4 + 0.3 * len(rows)), layout="constrained")
         axes = figure.subplots(1, panels, sharey=True, squeeze=False)[0]
         for axis, setting in zip(axes, table.study.settings, strict=True):
@@ -47,10 +50,4 @@ def write_figure(table: Table, folder: Path, name: str) -> list[Path]:
         figure.suptitle(f"{table.title} ({table.rule.name} selection)", fontsize=11)
         caption = "\n".join(fill(f"{key}: {words}", 62 * panels) for key, words in table.protocol)
         figure.supxlabel(caption, fontsize=7, ha="left", x=0.01, color="#444444")
-        paths = []
-        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format=kind, dpi=150, metadata=metadata)
-            paths.append(folder / f"{name}.{kind}")
-            write_whole(paths[-1], buffer.getvalue())
-    return paths
+        return save(figure, folder, name)

@@ -3,8 +3,10 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 
 from rpo.experiments.files import write_whole
+from rpo.experiments.metrics import METRICS
 from rpo.experiments.render import cell_text, numbers, to_markdown
 from rpo.experiments.tables import Table
 
@@ -37,6 +39,8 @@ def link(figure: Path, page: Path) -> str:
 def study_block(tables: Sequence[Table], command: str, words: Sequence[str], figure: Path, page: Path) -> str:
     """The first table, its figure, what it says in words, and what the other selection rules give."""
     main = tables[0]
+    if main.tall:
+        return _tall_block(tables, command, words, figure, page)
     rules = ["", "### The same records under other selection rules", "", _rules(tables)] if len(tables) > 1 else []
     return "\n".join(
         [
@@ -61,6 +65,24 @@ def study_block(tables: Sequence[Table], command: str, words: Sequence[str], fig
             *rules,
         ]
     )
+
+
+def _tall_block(tables: Sequence[Table], command: str, words: Sequence[str], figure: Path, page: Path) -> str:
+    """Table, figure and words; of the other rules, means over all settings."""
+    main = tables[0]
+    metrics = list(dict.fromkeys(setting.metric for setting in main.study.settings))
+    heads = [f"{METRICS[metric].words}, {table.rule.name}" for metric in metrics for table in tables]
+    lines = [f"| | {' | '.join(heads)} |", f"|---|{'---:|' * len(heads)}"]
+    for row in main.study.rows:
+        means = [
+            fmean(table.cell(row.label, s.label).mean for s in main.study.settings if s.metric == metric)
+            for metric in metrics
+            for table in tables
+        ]
+        lines.append(f"| {row.label} | {' | '.join(f'{mean:.3f}' for mean in means)} |")
+    parts = [f"Made by `{command}`.", "", to_markdown(main), f"![{main.title}]({link(figure, page)})", ""]
+    parts += ["### In words", "", *(f"- {line}" for line in words), ""]
+    return "\n".join([*parts, "### Means over the settings, by selection rule", "", *lines])
 
 
 def _against(table: Table) -> str:

@@ -3,10 +3,11 @@
 import csv
 import io
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from rpo.experiments.metrics import METRICS
 from rpo.experiments.tables import Cell, Table
 
 if TYPE_CHECKING:
@@ -31,14 +32,18 @@ def cell_text(cell: Cell) -> str:
 
 
 def header(table: Table) -> list[str]:
-    """Column heads: the settings, then what is quoted."""
+    """Column heads: the settings, then what is quoted; or the rows, if the table is tall."""
     oracle = " (ORACLE)" if table.rule.name == "oracle" else ""
+    if table.tall:
+        return [f"{row.label}{oracle}" for row in table.study.rows]
     return [f"{setting.label}{oracle}" for setting in table.study.settings] + list(table.printed)
 
 
 def body(table: Table, write: Write) -> list[tuple[str, list[tuple[str, list[str]]]]]:
     """Sections with their rows of texts."""
     best = {setting.label: table.best(setting) for setting in table.study.settings}
+    if table.tall:
+        return _tall(table, write, best)
     return [
         (
             section,
@@ -53,6 +58,17 @@ def body(table: Table, write: Write) -> list[tuple[str, list[tuple[str, list[str
         )
         for section, rows in table.sections().items()
     ]
+
+
+def _tall(table: Table, write: Write, best: Mapping[str, str]) -> list[tuple[str, list[tuple[str, list[str]]]]]:
+    """A section for each metric, a line for each setting."""
+    sections: dict[str, list[tuple[str, list[str]]]] = {}
+    for setting in table.study.settings:
+        words = METRICS[setting.metric].words
+        rows = (row.label for row in table.study.rows)
+        texts = [write(table.cell(row, setting.label), best[setting.label] == row) for row in rows]
+        sections.setdefault(words, []).append((setting.label.removesuffix(f", {words}"), texts))
+    return list(sections.items())
 
 
 def to_rich(table: Table) -> "Group":

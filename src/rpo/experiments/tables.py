@@ -16,6 +16,7 @@ from rpo.experiments.significance import Comparison, compare, holm, stars
 from rpo.experiments.study import Row, Setting, Study
 
 Correction = Literal["none", "holm"]
+MOST_COLUMNS = 8
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,11 @@ class Table:
     protocol: tuple[tuple[str, str], ...]
     rule: Rule
     printed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def tall(self) -> bool:
+        """Whether there are so many settings that they go down the page and the rows across it."""
+        return len(self.study.settings) > MOST_COLUMNS
 
     def cell(self, row: str, setting: str) -> Cell:
         """The cell of a row's and a setting's label."""

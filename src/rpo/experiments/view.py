@@ -2,11 +2,18 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from rpo.experiments.curves import save
+from rpo.experiments.figures import write_figure
 from rpo.experiments.records import Record
 from rpo.experiments.selection import RULES, Rule, get_rule
 from rpo.experiments.study import Study
 from rpo.experiments.tables import Correction, Table, make_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -22,6 +29,14 @@ class View:
     """Columns to quote."""
     rule: str | None = None
     """A rule of its own, whichever is asked for."""
+    figure: "Callable[[Table], Figure] | None" = None
+    """How the table is drawn, if not as bars or dots."""
+
+    def draw(self, table: Table, folder: Path) -> list[Path]:
+        """The figure as PNG and SVG; the paths."""
+        if self.figure is None:
+            return write_figure(table, folder, self.name)
+        return save(self.figure(table), folder, self.name)
 
     def tables(self, records: Mapping[str, Record], rule: Rule, correction: Correction) -> list[Table]:
         """The table under the rule asked for, then under every other; one alone if the view has a rule of its own."""

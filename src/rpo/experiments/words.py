@@ -29,6 +29,22 @@ def ranking(table: Table, setting: Setting, section: str) -> str:
     )
 
 
+def across(table: Table, section: str) -> str:
+    """In how many settings the reference row is the best, and how often it beats or is beaten by each other."""
+    settings, name = table.study.settings, table.study.reference
+    best = sum(table.best(setting) == name for setting in settings)
+    parts = []
+    for row in table.study.rows:
+        if row.section == section:
+            marks = [table.cell(row.label, setting.label).marks for setting in settings]
+            above, below = (sum(mark in signs for mark in marks) for signs in (("***", "**"), ("+++", "++")))
+            parts.append(f"{row.label} (better {above}, worse {below})")
+    return (
+        f"{name} has the best mean in {best} of {len(settings)} columns (settings and metrics); with p < {SURE} it is "
+        f"better or worse than {', '.join(parts)} in as many of them."
+    )
+
+
 def controls(table: Table, what: str, same: Iterable[str], own: Iterable[str]) -> str:
     """Where the reference differs from its controls, by Welch's test and by the paired one, which sees smaller
     differences since the seeds are shared. `own` are its own penalties dealt out otherwise."""

@@ -20,6 +20,10 @@ Seeds = Annotated[int | None, typer.Option(help="Another number of seeds than th
 Jobs = Annotated[
     int | None, typer.Option("--jobs", "-j", help="Worker processes of one thread each. [default: one a core]")
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Work on the Dask cluster whose scheduler listens here, not on this machine."),
+]
 Out = Annotated[
     Path | None,
     typer.Option("--out", "-o", help="Where records, tables and figures go. [default: a folder in out/]"),
@@ -40,19 +44,20 @@ class Asked:
 
     name: str
     profile: str
-    seeds: int | None
-    jobs: int | None
-    out: Path | None
-    selection: str
-    usual_selection: str
-    correction: str
-    dry_run: bool
-    figures: Path | None
-    page: Path | None
-    as_json: bool
+    seeds: int | None = None
+    jobs: int | None = None
+    out: Path | None = None
+    selection: str = "validation"
+    usual_selection: str = "validation"
+    correction: str = "none"
+    dry_run: bool = False
+    figures: Path | None = None
+    page: Path | None = None
+    as_json: bool = False
     extra: str = ""
     family: str = ""
     """Studies of one family keep their records together, and so share the runs they have in common."""
+    cluster: str | None = None
 
     @property
     def folder(self) -> Path:
@@ -75,7 +80,7 @@ class Asked:
     def command(self) -> str:
         """The command that makes the page again.
 
-        >>> Asked("table1", "quick", 5, 2, None, "irm", "irm", "none", False, None, None, False).command
+        >>> Asked("table1", "quick", seeds=5).command
         'rpo bench table1 --profile quick --seeds 5'
         """
         given = {
@@ -104,7 +109,7 @@ def show(asked: Asked, views: "Sequence[View]") -> None:
     found = []
     for view in views:
         tables = view.tables(records, rule, correction)
-        written = write(tables[0], view.name, asked)
+        written = write(tables[0], view, asked)
         words = view.words(tables[0])
         if asked.page is not None:
             put(asked.page, view.name, study_block(tables, asked.command, words, written[-1], asked.page))
@@ -122,7 +127,7 @@ def show(asked: Asked, views: "Sequence[View]") -> None:
 
 def do(asked: Asked, runs: "Sequence[Run]") -> "Records | None":
     """The records of all runs, those that are missing done; None if only the amount of work was asked for."""
-    from rpo.experiments.runner import execute
+    from rpo.experiments.runner import cluster_at, execute
     from rpo.experiments.store import Store
 
     store = Store(asked.folder)
@@ -130,7 +135,8 @@ def do(asked: Asked, runs: "Sequence[Run]") -> "Records | None":
     if asked.dry_run:
         _say_what_there_is_to_do(runs, store, asked.workers)
         return None
-    records = execute(runs, store, jobs=asked.workers, label=f"{asked.name}, {asked.profile}")
+    label = f"{asked.name}, {asked.profile}"
+    records = execute(runs, store, jobs=asked.workers, cluster=cluster_at(asked.cluster), label=label)
     for path in store.aside:
         typer.echo(f"A record was not whole: set aside as {path}, and its run done again.", err=True)
     return records
@@ -151,18 +157,17 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
-def write(table: "Table", name: str, asked: Asked) -> list[Path]:
+def write(table: "Table", view: "View", asked: Asked) -> list[Path]:
     """The table in every form and as a figure; the paths, the figure's SVG last."""
     from rpo.experiments import render
-    from rpo.experiments.figures import write_figure
     from rpo.experiments.files import write_whole
 
     forms = {"csv": render.to_csv, "tex": render.to_latex, "html": render.to_html, "md": render.to_markdown}
     paths = []
     for ending, form in forms.items():
-        paths.append(asked.folder / f"{name}.{ending}")
+        paths.append(asked.folder / f"{view.name}.{ending}")
         write_whole(paths[-1], form(table))
-    return [*paths, *write_figure(table, asked.figures or asked.folder, name)]
+    return [*paths, *view.draw(table, asked.figures or asked.folder)]
 
 
 def print_table(table: "Table", words: list[str], written: list[Path]) -> None:

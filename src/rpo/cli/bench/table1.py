@@ -2,6 +2,7 @@
 
 from rpo.cli.bench.shared import (
     Asked,
+    Cluster,
     Correction,
     DryRun,
     Figures,
@@ -20,6 +21,7 @@ def table1(
     profile: Profile = "quick",
     seeds: Seeds = None,
     jobs: Jobs = None,
+    cluster: Cluster = None,
     out: Out = None,
     selection: Selection = "validation",
     correction: Correction = "none",
@@ -40,11 +42,25 @@ def table1(
         rpo bench table1 --profile paper --jobs 4 --out out/table1
 
         rpo bench table1 --profile paper --out out/table1 --selection irm --correction holm
+
+        rpo bench table1 --profile paper --cluster tcp://10.0.0.5:8786
     """
     from rpo.experiments import table1 as study
 
     asked = Asked(
-        "table1", profile, seeds, jobs, out, selection, "validation", correction, dry_run, figures, page, as_json
+        "table1",
+        profile,
+        seeds,
+        jobs,
+        out,
+        selection,
+        "validation",
+        correction,
+        dry_run,
+        figures,
+        page,
+        as_json,
+        cluster=cluster,
     )
     made = study.table1(profile, seeds=seeds, leave_one_out=asked.leave_one_out)
     show(asked, [study.view(made)])

@@ -1,0 +1,72 @@
+"""`rpo bench weights`: the penalties that RPO finds, drawn beside the setting."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from rpo.cli.bench.cmnist import Digits, asked_of
+from rpo.cli.bench.shared import Figures, Json, Out, Page, Profile, Seeds
+
+
+def weights(
+    settings: Annotated[str, typer.Option(help="Which of the settings 1 to 14, as 1,7; or all.")] = "1,7",
+    digits: Digits = "mnist",
+    profile: Profile = "quick",
+    seeds: Seeds = None,
+    out: Out = None,
+    figures: Figures = None,
+    page: Page = None,
+    as_json: Json = False,
+) -> None:
+    """η and ρ found by RPO in settings of Colored-MNIST, drawn beside the settings as the paper does.
+
+    The first stage alone is trained, which takes about a second a seed. A picture is drawn of up to four settings.
+
+    [bold]Examples[/bold]
+
+        rpo bench weights --digits sklearn
+
+        rpo bench weights --settings 13 --seeds 10
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from rpo.experiments.cmnist import numbers_of
+    from rpo.experiments.curves import save
+    from rpo.experiments.files import write_whole
+    from rpo.experiments.weights import MOST_DRAWN, lines_of, put_on_page, to_csv, weights_figure
+    from rpo.experiments.weights import weights as find
+
+    asked = asked_of(
+        "weights",
+        {"--settings": (settings, "1,7"), "--digits": (digits, "mnist")},
+        digits,
+        profile=profile,
+        seeds=seeds,
+        out=out,
+        figures=figures,
+        page=page,
+        as_json=as_json,
+    )
+    numbers = numbers_of(settings)
+    found = find(numbers, profile, seeds=seeds, digits=digits)
+    table = asked.folder / "weights.csv"
+    write_whole(table, to_csv(found))
+    drawn = (
+        save(weights_figure(found, digits), asked.figures or asked.folder, "weights")
+        if len(found) <= MOST_DRAWN
+        else []
+    )
+    if page is not None:
+        put_on_page(page, found, asked.command, drawn[-1] if drawn else None)
+    lines = lines_of(found)
+    if as_json:
+        typer.echo(json.dumps({"settings": lines, "files": [str(p) for p in (table, *drawn)]}, ensure_ascii=False))
+        return
+    shown = Table(*lines[0])
+    for line in lines:
+        shown.add_row(*map(str, line.values()))
+    console = Console()
+    (console if console.is_terminal else Console(width=200)).print(shown)
+    typer.echo(f"{f'The figure is {drawn[0]}; every' if drawn else 'Every'} value is in {table}.")

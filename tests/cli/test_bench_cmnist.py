@@ -1,0 +1,82 @@
+"""`rpo bench cmnist|ablation|weights|severity` as people call them, on the small digits, cut down to seconds."""
+
+import json
+
+import pytest
+
+from rpo.experiments import cmnist, severity
+from rpo.experiments.curves import Curve
+from rpo.experiments.profiles import Profile
+
+
+@pytest.fixture
+def cut(monkeypatch):
+    """Two steps of two seeds, three comparison methods, two points a curve."""
+    every = cmnist.comparison()
+    few = tuple(row for row in every if row.label in ("ERM + l2", "IRM + lip", "MTL"))
+    curves = tuple(Curve(c.option, c.words, c.values[:2]) for c in severity.CURVES)
+    monkeypatch.setitem(cmnist.PROFILES, "quick", Profile(seeds=2, steps=2))
+    for module in (cmnist, severity):
+        monkeypatch.setattr(module, "comparison", lambda: few)
+    monkeypatch.setattr(severity, "CURVES", curves)
+
+
+def test_cmnist_under_both_protocols(cut, command, tmp_path):
+    words = ("bench", "cmnist", "--digits", "sklearn", "--settings", "1,7", "--jobs", 1, "--out", tmp_path)
+    page = tmp_path / "page.md"
+    code, out, _ = command(*words, "--page", page, "--figures", tmp_path / "figures")
+    assert code == 0
+    for line in ("Setting 1 (Bad Domain), AUC", "smallest mean IRM penalty", "nothing chosen", "Controls"):
+        assert line in out, line
+    for name in ("cmnist", "cmnist-literal"):
+        assert {f"{name}.{kind}" for kind in ("csv", "tex", "html", "md")} <= {p.name for p in tmp_path.iterdir()}
+        assert (tmp_path / "figures" / f"{name}.png").exists()
+    text = page.read_text()
+    assert "rpo bench cmnist --settings 1,7 --digits sklearn --profile quick" in text
+    assert "irm | validation | formula | oracle" in text
+    # The ablation finds its runs done.
+    code, out, _ = command("bench", "ablation", "--digits", "sklearn", "--jobs", 1, "--out", tmp_path, "--dry-run")
+    assert out.startswith("36 runs, 36 done, 0 to do")
+    code, out, _ = command("bench", "ablation", "--digits", "sklearn", "--jobs", 1, "--out", tmp_path, "--json")
+    assert [table["title"] for table in json.loads(out)] == [
+        "Ablation: mean form, tuned alike",
+        "Ablation: the paper's letter",
+    ]
+
+
+def test_severity(cut, command, tmp_path):
+    page = tmp_path / "page.md"
+    words = ("bench", "severity", "--digits", "sklearn", "--jobs", 1, "--out", tmp_path, "--page", page)
+    code, out, _ = command(*words)
+    assert code == 0, out
+    assert "RPO against IRM + lip, 6 points" in out
+    assert (tmp_path / "severity.svg").exists()
+    assert "](severity.svg)" in page.read_text()
+
+
+def test_weights(cut, command, tmp_path):
+    page = tmp_path / "page.md"
+    words = ("bench", "weights", "--digits", "sklearn", "--out", tmp_path, "--page", page)
+    code, out, _ = command(*words)
+    assert code == 0, out
+    assert "1 (Bad Domain)" in out
+    assert f"The figure is {tmp_path / 'weights.png'}" in out
+    assert "rpo bench weights --digits sklearn --profile quick" in page.read_text()
+    code, out, _ = command(*words[:-2], "--settings", "1", "--json")
+    assert json.loads(out)["settings"][0]["setting"] == "1 (Bad Domain)"
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (("cmnist", "--settings", "99"), "there is no setting 99"),
+        (("cmnist", "--methods", "some"), "methods is 'some'"),
+        (("weights", "--digits", "roman"), "digits is 'roman'"),
+        (("severity", "--profile", "huge"), "unknown profile 'huge'"),
+    ],
+)
+def test_bad_words_are_one_line_and_code_two(command, tmp_path, words, says):
+    code, _, err = command("bench", *words, "--out", tmp_path)
+    assert code == 2
+    assert says in err
+    assert err.count("\n") == 1
