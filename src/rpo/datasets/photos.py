@@ -14,8 +14,9 @@ from rpo.datasets.tying import Homes, Photos, corrupted, tied
 
 VEHICLES = ("airplane", "automobile", "ship", "truck")
 HOMES: Homes = (("green",), ("blue", "grey"))
-# The weakest tie of those tried (`rpo.experiments.nico.LADDER`) at which ERM on frozen features falls by ten points.
+# The weakest tie of those tried (see `rpo.experiments.nico`) at which ERM on frozen features falls by ten points.
 TIES, TEST_TIE = (1.0, 0.98), 0.0
+PER_CELL = 300
 
 
 def photos(
@@ -26,7 +27,7 @@ def photos(
     test_tie: float = TEST_TIE,
     rows: int = 1600,
     test_rows: int = 800,
-    per_cell: int = 300,
+    per_cell: int = PER_CELL,
     keep: float = 0.1,
     flip: float = 0.3,
     seed: int = 0,

@@ -1,5 +1,6 @@
 """The engine: one stacked, functional trainer that every method runs on."""
 
+from rpo.engine.cnn import cnn, network
 from rpo.engine.config import Config
 from rpo.engine.data import Batch, Data, make_data, stack_data
 from rpo.engine.nets import Net, factory, mlp
@@ -14,9 +15,11 @@ __all__ = [
     "Preparation",
     "Snapshot",
     "Trained",
+    "cnn",
     "factory",
     "make_data",
     "mlp",
+    "network",
     "predict",
     "stack_data",
     "train",

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from torch import nn
 
+from rpo.engine.nets import mlp
+
 GROUPS = 4
 
 
@@ -23,3 +25,12 @@ def cnn(row_shape: Sequence[int], n_outputs: int, channels: Sequence[int] = (16,
         layers += [nn.Conv2d(width, outputs, 3, stride=2, padding=1), nn.GroupNorm(GROUPS, outputs), nn.ReLU()]
         width = outputs
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(width, n_outputs))
+
+
+def network(row_shape: Sequence[int], n_outputs: int, widths: Sequence[int]) -> nn.Sequential:
+    """What fits the rows: a ReLU network of these widths for vectors, convolutions of as many channels for pictures.
+
+    >>> [type(network(shape, 1, (8,))[0]).__name__ for shape in ((5,), (3, 32, 32))]
+    ['Linear', 'Conv2d']
+    """
+    return mlp(row_shape[0], n_outputs, widths) if len(row_shape) == 1 else cnn(row_shape, n_outputs, widths)

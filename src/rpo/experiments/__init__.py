@@ -1,5 +1,6 @@
 """Experiments as a system: runs by specification, stacked, resumable; selection, significance, tables, figures."""
 
+from rpo.experiments import photo_problems
 from rpo.experiments.records import Measured, Record
 from rpo.experiments.runner import execute, plan
 from rpo.experiments.selection import RULES, get_rule
@@ -26,6 +27,7 @@ __all__ = [
     "get_rule",
     "holm",
     "make_table",
+    "photo_problems",
     "plan",
     "stars",
     "welch",

@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
+from math import prod
 from time import process_time
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from rpo.engine import Config, Data, Trained, mlp, stack_data, train
+from rpo.engine import Config, Data, Trained, network, stack_data, train
 from rpo.engine.data import COLUMNS
 from rpo.engine.trained import cut
 from rpo.experiments.metrics import measure, risk_of_domain
@@ -22,6 +23,8 @@ from rpo.functional.penalties import optimal_lambda
 
 # Rows of all data sets of a stack together: beyond, its tensors leave the processor's cache and each step is dearer.
 STACK_ROWS = 24_000
+# Numbers in a row from which one model fills the cache by itself: pictures, and features of them.
+WIDE = 1_000
 
 
 class Model(NamedTuple):
@@ -37,6 +40,16 @@ class Shape(NamedTuple):
 
     rows: int
     columns: tuple[int, ...]
+
+    @classmethod
+    def of(cls, data: Data) -> "Shape":
+        """The shape of a data set."""
+        return cls(data.n_rows, (data.n_domains, data.n_outputs, *data.row_shape))
+
+    @property
+    def together(self) -> int:
+        """How many such sets go into one stack."""
+        return 1 if prod(self.columns[2:]) >= WIDE else max(1, STACK_ROWS // self.rows)
 
 
 def pack(runs: Iterable[Run], width: int | None = None) -> list[list[Run]]:
@@ -55,18 +68,18 @@ def pack(runs: Iterable[Run], width: int | None = None) -> list[list[Run]]:
     def shape_of(run: Run) -> Shape:
         key = canonical(run.data.model_dump(mode="json"))
         if key not in known:
-            train = load(run.data, run.seed).train
-            known[key] = Shape(train.n_rows, (train.n_domains, train.n_outputs, *train.row_shape))
+            known[key] = Shape.of(load(run.data, run.seed).train)
         return known[key]
 
     def kind(run: Run) -> bytes:
         described = run.model_dump(mode="json", exclude={"numbers", "seed", "data"})
         return canonical([run.data.name, shape_of(run).columns, described])
 
-    stacks, alone = [], []
+    stacks: list[list[Run]] = []
+    alone: list[list[Run]] = []
     for _, group in groupby(sorted(runs, key=kind), key=kind):
         members = list(group)
-        size = width or max(1, STACK_ROWS // shape_of(members[0]).rows)
+        size = width or shape_of(members[0]).together
         found = [members[i : i + size] for i in range(0, len(members), size)]
         (stacks if size > 1 else alone).extend(found)
     # Runs that train alone have large sets: by data, so that a worker draws a set once for all methods; and by seed
@@ -127,8 +140,8 @@ def _trained(runs: Sequence[Run], steps: int | None) -> list[Measured | str]:
 def _left_out(runs: Sequence[Run], problems: Sequence[Problem], steps: int | None) -> list[list[float | None] | None]:
     """For each run, the risk on each domain of the model trained without it."""
     models = [model for place, problem in enumerate(problems) for model in _without(place, problem.train)]
-    # There are more of them than runs: as many stacks, all alike, as keep within the rows of one.
-    parts = -(-sum(model.data.n_rows for model in models) // STACK_ROWS)
+    # There are more of them than runs: as many stacks, all alike, as keep within the size of one.
+    parts = -(-len(models) // min(Shape.of(model.data).together for model in models))
     size = -(-len(models) // parts)
     risks: list[list[float | None] | None] = [[] for _ in runs]
     for start in range(0, len(models), size):
@@ -157,7 +170,7 @@ def _fit(runs: Sequence[Run], models: Sequence[Model], steps: int | None) -> Tra
     )
 
     def build() -> nn.Module:
-        return mlp(data.row_shape[0], data.n_outputs, first.training.hidden)
+        return network(data.row_shape, data.n_outputs, first.training.hidden)
 
     alone = models[0] if len(models) == 1 else None
     return train(
