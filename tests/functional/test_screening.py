@@ -69,3 +69,27 @@ def test_weights_are_repeats():
         homogeneity(X[again], y[again], domain[again], np.ones(len(again))),
         rtol=1e-9,
     )
+
+
+def test_importance_makes_uneven_noise_no_obstacle():
+    """Half the rows carry noise of deviation 6: known to be worth less, they no longer hide the slopes' difference."""
+    found = {"plain": 0, "important": 0}
+    for seed in range(40):
+        X, y, domain = confounded(seed)
+        noisy = np.random.default_rng([seed, 1]).uniform(size=len(y)) < 0.5
+        y = y + np.where(noisy, 6 * np.random.default_rng([seed, 2]).normal(size=len(y)), 0)
+        found["plain"] += not screen(X, y, domain)[0]
+        found["important"] += not screen(X, y, domain, importance=np.where(noisy, 1 / 40, 1.0))[0]
+    assert found["important"] >= 38 > found["plain"] + 5
+
+
+def test_importance_keeps_its_level_and_its_scale():
+    p, other = [], []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        X, trust = rng.normal(size=(900, 5)), np.where(rng.uniform(size=900) < 0.5, 0.1, 1.0)
+        y = X.sum(1) + rng.normal(size=900) / np.sqrt(trust)
+        p.append(homogeneity(X, y, np.arange(900) % 3, np.ones(900), trust))
+        other.append(homogeneity(X, y, np.arange(900) % 3, np.ones(900), 7 * trust))
+    assert 0.03 < np.mean(np.concatenate(p) < 0.05) < 0.085
+    np.testing.assert_allclose(p, other, rtol=1e-8)

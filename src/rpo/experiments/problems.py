@@ -12,6 +12,7 @@ import torch
 
 from rpo.datasets.colored import colored_mnist
 from rpo.datasets.confounded import Part, make_confounded
+from rpo.datasets.counties import make_counties
 from rpo.engine import Data, make_data
 from rpo.exceptions import InputError
 from rpo.experiments.specification import DataSpec, canonical
@@ -100,6 +101,14 @@ def confounded(**options: Any) -> Problem:
     return Problem(_data(made.train), _data(made.validation), {"test": _data(made.test)})
 
 
+@problem("counties")
+@_same_options(make_counties)
+def counties(**options: Any) -> Problem:
+    """Radon, a domain a county, some counties held out (`rpo.datasets.counties`)."""
+    train, validation, test = map(_data, make_counties(**options))
+    return Problem(train, validation, {"test": test})
+
+
 @problem("colored")
 @_same_options(colored_mnist)
 def colored(**options: Any) -> Problem:
@@ -122,5 +131,6 @@ def colored(**options: Any) -> Problem:
 
 
 def _data(part: Part) -> Data:
-    x, y, domain, stratum = (torch.from_numpy(a) for a in (part.X, part.y, part.domain, part.stratum))
-    return make_data(x, y, domain, task="regression", stratum=stratum)
+    columns = (part.X, part.y, part.domain, part.stratum, part.weight)
+    x, y, domain, stratum, weight = (torch.from_numpy(column) for column in columns)
+    return make_data(x, y, domain, task="regression", stratum=stratum, weight=weight)

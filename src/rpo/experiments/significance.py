@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
+from scipy.special import stdtr, stdtrit
 
 Array = NDArray[np.float64]
 
@@ -70,6 +70,20 @@ def paired(a: Array, b: Array) -> float | None:
         return None
     d, size = a - b, _size(a, b)
     return _two_sided(d.mean(), _variance(d, size) / len(d), len(d) - 1, size)
+
+
+def paired_interval(a: Mapping[int, float], b: Mapping[int, float], level: float = 0.95) -> tuple[float, float]:
+    r"""d̄ ± t_{n−1} s_d/√n over the seeds that both have; NaN below two.
+
+    >>> low, high = paired_interval({0: 2.0, 1: 3.0, 2: 4.0}, {0: 1.0, 1: 1.5, 2: 2.0})
+    >>> round(low, 2), round(high, 2)
+    (0.26, 2.74)
+    """
+    d = np.array([a[seed] - b[seed] for seed in sorted(a.keys() & b.keys())], dtype=float)
+    if len(d) < 2:
+        return float("nan"), float("nan")
+    reach = float(stdtrit(len(d) - 1, (1 + level) / 2) * d.std(ddof=1) / np.sqrt(len(d)))
+    return float(d.mean()) - reach, float(d.mean()) + reach
 
 
 def _two_sided(difference: float, variance: float, freedom: float, size: float) -> float:

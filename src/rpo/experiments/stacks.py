@@ -172,17 +172,16 @@ def _fit(runs: Sequence[Run], models: Sequence[Model], steps: int | None) -> Tra
     def build() -> nn.Module:
         return network(data.row_shape, data.n_outputs, first.training.hidden)
 
-    alone = models[0] if len(models) == 1 else None
+    each = [runs[model.run] for model in models]
     return train(
         first.method,
         build,
         data,
-        seeds=[runs[model.run].seed for model in models],
+        seeds=[run.seed for run in each],
         numbers=numbers,
         options=first.options,
         config=config,
-        # In a stack the first stages are one computation; of large sets, which train alone, they are kept.
-        first=alone and first_of(runs[alone.run], alone.left_out, build, data, numbers, config),
+        first=first_of(each, [model.left_out for model in models], build, data, numbers, config),
     )
 
 

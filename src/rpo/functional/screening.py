@@ -12,13 +12,20 @@ MIN_ROWS = 3  # a slope with a residual needs three rows
 
 
 def screen(
-    x: ArrayLike, y: ArrayLike, domain: ArrayLike, weight: ArrayLike | None = None, *, alpha: float = 0.001
+    x: ArrayLike,
+    y: ArrayLike,
+    domain: ArrayLike,
+    weight: ArrayLike | None = None,
+    *,
+    alpha: float = 0.001,
+    importance: ArrayLike | None = None,
 ) -> NDArray[np.bool_]:
     r"""Keep feature j unless Q_j = Σ_e (b_ej − b̄_j)²/V_ej is improbable: P(χ²_{E−1} > Q_j) < α/d (Cochran 1954).
 
     b_ej is the slope of the target on feature j alone in domain e, V_ej its heteroscedasticity-consistent variance
     (HC0), b̄_j their precision-weighted mean. Several targets `(n, t)`: the feature must pass for each, at α/(d t).
-    The feature with the largest probability always stays.
+    The feature with the largest probability always stays. A `weight` counts rows; `importance` lets rows of less noise
+    say more, which makes slopes surer where noise is uneven.
 
     >>> rng = np.random.default_rng(0)
     >>> domain = np.repeat([0, 1], 200)
@@ -30,13 +37,14 @@ def screen(
     X, Y, e = np.asarray(x, dtype=float), np.asarray(y, dtype=float), np.asarray(domain)
     Y = Y[:, None] if Y.ndim == 1 else Y
     w = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=float)
-    probability = np.stack([homogeneity(X, target, e, w) for target in Y.T]).min(0)
+    trust = np.ones(len(X)) if importance is None else np.asarray(importance, dtype=float)
+    probability = np.stack([homogeneity(X, target, e, w, trust) for target in Y.T]).min(0)
     kept: NDArray[np.bool_] = probability >= alpha / (X.shape[1] * Y.shape[1])
     kept[np.argmax(probability)] = True
     return kept
 
 
-def homogeneity(X: Array, y: Array, domain: NDArray[Any], weight: Array) -> Array:
+def homogeneity(X: Array, y: Array, domain: NDArray[Any], weight: Array, importance: Array | None = None) -> Array:
     r"""P(χ² > Q_j) of each feature: near zero where its slope differs across domains; one where it cannot be told.
 
     >>> homogeneity(np.ones((8, 1)), np.arange(8.0), np.arange(8) % 2, np.ones(8))
@@ -47,7 +55,8 @@ def homogeneity(X: Array, y: Array, domain: NDArray[Any], weight: Array) -> Arra
         rows = (domain == e) & (weight > 0)
         if rows.sum() < MIN_ROWS:
             continue
-        w = weight[rows, None]
+        trust = 1.0 if importance is None else importance[rows, None]
+        w = weight[rows, None] * trust
         centred = X[rows] - (w * X[rows]).sum(0) / w.sum()
         target = (y[rows] - (w[:, 0] * y[rows]).sum() / w.sum())[:, None]
         power = (w * centred**2).sum(0)
@@ -56,7 +65,7 @@ def homogeneity(X: Array, y: Array, domain: NDArray[Any], weight: Array) -> Arra
         residual = target - slope * centred
         slopes.append(slope)
         # No variance in a feature, or a perfect fit, says nothing about how sure the slope is.
-        variance = (w * centred**2 * residual**2).sum(0) / safe**2
+        variance = (w * trust * centred**2 * residual**2).sum(0) / safe**2
         variances.append(np.where((power > 1e-12 * w.sum()) & (variance > 0), variance, np.inf))
     if len(slopes) < 2:
         return np.ones(X.shape[1])

@@ -14,8 +14,9 @@ def precision(sigma: ArrayLike) -> Array:
     >>> precision([[1.0, 2.0]])
     array([[1.  , 0.25]])
     """
-    square = np.square(np.asarray(sigma, dtype=float))
-    return np.divide(1.0, square, out=np.full_like(square, np.nan), where=square > 0)
+    square: Array = np.square(np.asarray(sigma, dtype=float))
+    inverse: Array = np.divide(1.0, square, out=np.full_like(square, np.nan), where=square > 0)
+    return inverse
 
 
 def informativeness(sigma: ArrayLike, null: float) -> Array:

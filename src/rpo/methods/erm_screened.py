@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from rpo.engine.training import Preparation
 
 
-def kept_features(run: "Preparation", alpha: Tensor) -> Tensor:
-    """Which features stay, as ones and zeros, for every model, `(K, d)`; `alpha` is the test's, one a model."""
+def kept_features(run: "Preparation", alpha: Tensor, importance: Tensor | None = None) -> Tensor:
+    """Which features stay, as ones and zeros, for every model, `(K, d)`; `alpha` is the test's, one a model, and
+    `importance` of rows `(K, n)`."""
     data = run.data
     kept = []
     for model in range(run.models):
@@ -25,7 +26,9 @@ def kept_features(run: "Preparation", alpha: Tensor) -> Tensor:
         x = (data.x[model] if data.stacked else data.x).cpu().numpy()
         y = (data.y[model] if data.stacked else data.y).cpu().numpy()
         targets = y[:, None] if data.task != "multiclass" else np.eye(data.n_classes)[y]
-        kept.append(screen(x, targets, domain, weight, alpha=float(alpha[model])).astype(float))
+        trust = None if importance is None else importance[model].cpu().numpy()
+        stays = screen(x, targets, domain, weight, alpha=float(alpha[model]), importance=trust)
+        kept.append(stays.astype(float))
     return run.tensor(kept)
 
 

@@ -123,7 +123,7 @@ class Method:
     """A method with everything the engine and the user need to know about it.
 
     `prepare(run)` gives the state to start from; `first_stage(run)` what methods in two stages need before there are
-    strata (`residual`, the squared residuals, among it), without a look at the numbers named in `later`;
+    strata (`residual`, the squared residuals, among it), without a look at the numbers and options named in `later`;
     `parts(net, n_domains, n_classes)` further modules; `draw(generator, rows, n_domains, numbers)` the random numbers
     of one step; `predict(net, params, state, x)` the output where it is not simply the network's. With `own_gradient`
     the objective returns a `Gradient`, not terms.

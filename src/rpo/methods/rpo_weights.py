@@ -15,7 +15,7 @@ from rpo.functional.weights import CLIP, clip_ratio, informativeness, mean_one, 
 from rpo.methods.erm_screened import kept_features
 from rpo.methods.registry import BOTH, State, Terms, Values, log_uniform, method, uniform
 from rpo.methods.rpo import LAM_FRACTIONS, residuals
-from rpo.methods.terms import ANNEAL, ETA, LIPIRM_OPTIONS, lipirm
+from rpo.methods.terms import ANNEAL, ESTIMATOR, ETA, REDUCTION, RESCALE, lipirm
 
 if TYPE_CHECKING:
     from rpo.engine.training import Preparation
@@ -29,10 +29,10 @@ SPACE = {
     "alpha": uniform(0.001, 0.0001, 0.01),
     "power": uniform(1.0, 0.5, 1.0),
 }
-OPTIONS = {
-    **LIPIRM_OPTIONS,
-    "screen": ("both", "first"),
-    "folds": (4,),
+AFTER = {
+    "estimator": ESTIMATOR,
+    "rescale": RESCALE,
+    "screen": ("twice", "once", "first"),
     "shrink": ("on", "off"),
     "clip": (CLIP,),
     "weigh": ("all", "risk"),
@@ -75,18 +75,31 @@ def prepare(run: "Preparation") -> State:
     first = first_stage(run) if run.first is None else run.first
     noise = [noise_of(run, model, first["residual"][model]) for model in range(run.models)]
     weights = [weights_of(run, model, noise[model]) for model in range(run.models)]
-    kept = first["kept"] if run.option("screen") == "both" else torch.ones_like(first["kept"])
+    weight = run.tensor(weights)
     eta = run.number("eta")[:, None].expand(-1, run.data.n_domains).contiguous()
-    weight, sigma = run.tensor(weights), run.tensor([np.nan_to_num(s) for s in noise])
+    sigma = run.tensor([np.nan_to_num(s) for s in noise])
     # η and ρ are the same everywhere; they stand here for those who look at the penalties of any RPO.
     return {
         "weight": weight,
         "sigma": sigma,
-        "kept": kept,
+        "kept": _kept_in_the_end(run, first["kept"], weight),
         "eta": eta,
         "rho": torch.ones_like(weight),
         "lam": first["lam"],
     }
+
+
+def _kept_in_the_end(run: "Preparation", kept: Tensor, weight: Tensor) -> Tensor:
+    """What the second stage sees: all features, those that passed, or that pass again where noisy rows say less."""
+    data = run.data
+    if run.option("screen") == "first":
+        return torch.ones_like(kept)
+    if run.option("screen") == "once" or len(data.row_shape) != 1:
+        return kept
+    domain, stratum = data.domain.expand(run.models, -1), data.stratum.expand(run.models, -1)
+    importance = weight[torch.arange(run.models)[:, None], domain, stratum]
+    both = kept * kept_features(run, run.number("alpha"), importance)
+    return torch.where(both.sum(1, keepdim=True) > 0, both, kept)
 
 
 def noise_of(run: "Preparation", model: int, residual: Tensor) -> Array:
@@ -136,10 +149,10 @@ def predict(net: Net, params: Params, state: State, x: Tensor) -> Tensor:
     "rpo-weights",
     tasks=BOTH,
     space=SPACE,
-    options=OPTIONS,
+    options={"reduction": REDUCTION, "folds": (4,), **AFTER},
     prepare=prepare,
     first_stage=first_stage,
-    later=("eta", "anneal", "power"),
+    later=("eta", "anneal", "power", *AFTER),
     predict=predict,
     cite="this library",
 )
