@@ -1,6 +1,12 @@
 """`rpo compare`: tables, verdict, JSON and the page with its section."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
 
 
 def test_the_verdict_the_tables_and_the_page(command, homes, tmp_path):
@@ -30,3 +36,22 @@ def test_bad_options_are_one_line(command, homes, tmp_path):
         assert (code, out, err.count("\n")) == (2, "", 1)
         assert message in err
     assert not (tmp_path / "kept").exists()
+
+
+@pytest.mark.slow
+def test_it_goes_on_after_a_kill(command, homes, tmp_path):
+    words = ("compare", homes, "-t", "radon", "-d", "site", "--drop", "high", "-m", "groupdro")
+    words = (*words, "--seeds", 2, "--steps", 400, "-j", 1, "--json")
+    kept = tmp_path / "killed"
+    start = "import sys; from rpo.cli import main; sys.argv = ['rpo', *sys.argv[1:]]; main()"
+    process = subprocess.Popen([sys.executable, "-c", start, *map(str, words), "-o", str(kept)])
+    while process.poll() is None and len(list(kept.glob("runs/*.json"))) < 3:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    done = {path.name: path.stat().st_mtime_ns for path in kept.glob("runs/*.json")}
+    code, went_on, _ = command(*words, "-o", kept)
+    assert code == 0
+    assert len(done) < len(list(kept.glob("runs/*.json")))
+    assert all((kept / "runs" / name).stat().st_mtime_ns == when for name, when in done.items())
+    assert went_on == command(*words, "-o", tmp_path / "whole")[1]

@@ -37,8 +37,6 @@ OURS, PLAIN, MEAN = "rpo", "erm-l2", "mean"
 STEPS, HIDDEN = 300, (32,)
 # What the estimators take for RPO and its kin; other methods keep the registry's defaults.
 OPTIONS: dict[str, JsonValue] = {"scheme": "calibrated", "reduction": "mean", "folds": 4}
-# Methods that look at every pair of domains: with many domains they are tried only if named.
-PAIRWISE, MANY_DOMAINS = ("coral",), 20
 MOST_ROWS = 20_000
 FULL_BATCH = 4096
 
@@ -117,10 +115,6 @@ def compare(
         use_folder(folder)
         study = _study(ready, folds, rows, seeds, steps, selection == "leave-one-out")
         records = _execute(study, folder, jobs, workers and _with_table(workers, folder, folds), progress)
-    left = [name for name in PAIRWISE if not methods and name not in {row.label for row in rows}]
-    if left:
-        note = f"{', '.join(left)} looks at every pair of domains, of which there are many: name it to include it"
-        ready = replace(ready, notes=(*ready.notes, note))
     errors = {row.label: _errors(study, records, row, rule, folds) for row in rows}
     return summarise(errors, folds, ready, _protocol(study, records, rule.words, folds))
 
@@ -138,9 +132,7 @@ def study_rows(ready: Prepared, names: Sequence[str]) -> tuple[Row, ...]:
     for name in names:
         if name != MEAN:
             get_method(name).check_task(fits)
-    many = len(np.unique(ready.domains)) > MANY_DOMAINS
-    every = sorted(method.name for method in registered(fits) if not (many and method.name in PAIRWISE))
-    wanted = [OURS, PLAIN, *(names or every)]
+    wanted = [OURS, PLAIN, *(names or sorted(method.name for method in registered(fits)))]
     rows = []
     for name in dict.fromkeys(wanted):
         if name != MEAN:

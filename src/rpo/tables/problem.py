@@ -33,7 +33,7 @@ _folder: Path | None = None
 
 @dataclass(frozen=True)
 class Folds:
-    """A table ready for a study: its name (the hash of its content), and the domains that each fold holds out."""
+    """A table ready for a study: its name (the hash of what was given), and the domains that each fold holds out."""
 
     sha256: str
     held_out: tuple[tuple[str, ...], ...]
@@ -73,22 +73,25 @@ def write_folds(ready: Prepared, folder: Path, *, seed: int = 0, steps: int = 40
     number = min(len(labels), MOST_FOLDS)
     fold[np.lexsort((labels, -count))] = np.arange(len(labels)) % number
     y, task, classes, _ = encoded(ready)
-    strata = np.zeros((number, len(y)), dtype=np.int64)
-    with Bar(number, "strata of each fold", progress) as bar:
-        for f in range(number):
-            strata[f] = _strata(ready, fold[domain] != f, seed, steps)
-            bar.advance()
-    arrays: dict[str, NDArray[Any]] = {
+    groups = ready.groups.labels if ready.groups else np.zeros(0)
+    given: dict[str, NDArray[Any]] = {
         "X": ready.X,
         "y": np.asarray(y),
         "domain": domain.astype(np.int64),
         "fold": fold,
-        "strata": strata,
-        "task": np.array([TASKS.index(task), classes]),
+        "groups": groups.astype(np.int64),
+        "task": np.array([TASKS.index(task), classes, seed, steps]),
     }
-    content = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
-    sha = hashlib.sha256(content).hexdigest()[:20]
-    write_whole(folder / table_file(sha), content)
+    given = {name: np.ascontiguousarray(array) for name, array in given.items()}
+    sha = hashlib.sha256(save(given)).hexdigest()[:20]
+    file = folder / "tables" / f"{sha}.safetensors"
+    if not file.exists():  # a comparison that goes on has its strata already
+        strata = np.zeros((number, len(y)), dtype=np.int64)
+        with Bar(number, "strata of each fold", progress) as bar:
+            for f in range(number):
+                strata[f] = _strata(ready, fold[domain] != f, seed, steps)
+                bar.advance()
+        write_whole(file, save(given | {"strata": strata}))
     held = tuple(tuple(str(name) for name in labels[fold == f]) for f in range(number))
     return Folds(sha, held, dict(zip(map(str, labels), map(int, count), strict=True)))
 

@@ -52,6 +52,6 @@ def _against_plain(table: pd.DataFrame, domains: int) -> str:
     if p < SURE:
         return f"RPO hurts on this table: its error on held-out domains is {how}, {p_equals(p)}. Use ERM."
     return (
-        f"ERM is as good as RPO on this table: RPO's error on held-out domains is {how}, "
-        f"which chance explains ({p_equals(p)})."
+        f"ERM is as good as RPO on this table, as far as {domains} domains can tell: RPO's error on those held out is "
+        f"{how}, which chance explains ({p_equals(p)})."
     )
