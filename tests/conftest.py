@@ -7,6 +7,9 @@ import pytest
 import torch
 from hypothesis import settings
 
+from rpo.datasets.mnist import fetch_mnist
+from rpo.exceptions import InputError
+
 torch.set_num_threads(1)
 settings.register_profile("rpo", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("rpo")
@@ -15,6 +18,15 @@ settings.load_profile("rpo")
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def mnist() -> None:
+    """MNIST in the cache, fetched if it is not there; where it is not to be had, tests that need it say so and stop."""
+    try:
+        fetch_mnist()
+    except InputError as error:
+        pytest.skip(f"MNIST: {error}")
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ def test_every_cell_is_as_defined_on_the_small_digits(number):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(1, 15))
-def test_every_cell_is_as_defined_on_mnist(number):
+def test_every_cell_is_as_defined_on_mnist(mnist, number):
     turned = check_cells(colored_mnist(number), colored_mnist())
     assert abs(turned.mean() - 0.3) < 4 * np.sqrt(0.3 * 0.7 / len(turned))
 

@@ -41,7 +41,7 @@ def test_bad_cells_are_found_in_19_of_20_seeds_on_the_small_digits(number):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", SETTINGS)
-def test_bad_cells_are_found_in_19_of_20_seeds_on_mnist(number):
+def test_bad_cells_are_found_in_19_of_20_seeds_on_mnist(mnist, number):
     check(find_weights(number, range(20), STEPS))
 
 
