@@ -80,8 +80,10 @@ def curves_figure(table: Table, curves: Sequence[Curve]) -> "Figure":
             axis.fill_between(curve.values, low, high, color=ink, alpha=0.13, linewidth=0)
         axis.set(xlabel=curve.words)
         axis.spines[["top", "right"]].set_visible(False)
-    figure.axes[0].set_ylabel("accuracy in the test domain")
-    figure.axes[0].legend(frameon=False, fontsize=8, loc="best")
+    first = figure.axes[0]
+    low, high = first.get_ylim()
+    first.set(ylabel="accuracy in the test domain", ylim=(max(0.0, low), min(1.0, high)))
+    figure.legend(*first.get_legend_handles_labels(), frameon=False, fontsize=8, ncols=7, loc="outside upper center")
     _caption(figure, table, f"bands: {CONFIDENCE:.0%} intervals of the mean over seeds, by Student's t")
     return figure
 

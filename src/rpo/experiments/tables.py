@@ -206,7 +206,9 @@ def _form(row: Row) -> str:
     if row.method not in REGISTRY:
         return ""
     _, options = REGISTRY[row.method].fill(dict(row.options))
-    return ", ".join(str(options[name]) for name in ("reduction", "scheme") if name in options)
+    usual = [str(options[name]) for name in ("reduction", "scheme") if name in options]
+    own = [f"{name} {value}" for name, value in row.options.items() if name not in ("reduction", "scheme")]
+    return ", ".join(usual + own)
 
 
 def _seeds(seeds: Sequence[int]) -> str:
