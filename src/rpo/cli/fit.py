@@ -63,22 +63,29 @@ def fit(
 
         rpo fit visits.parquet -t outcome -d hospital --steps 20000 --checkpoint visits-training
     """
+    import numpy as np
+
+    from rpo.engine.mapped import on_disk
     from rpo.methods import get_method
     from rpo.tables import prepare, read_table
     from rpo.tables.folder import check_place, save_model
     from rpo.tables.model import fit_table
+    from rpo.tables.parquet import many_rows
 
     check_report(report)
     check_place(out)
     get_method(method)
+    # The page looks at rows as they came: for it the whole table is read.
+    large = many_rows(table) if report is None else None
     ready = prepare(
-        read_table(table, encoding=encoding),
+        read_table(table, encoding=encoding) if large is None else large,
         target=target,
         domain=domain,
         groups=group or (),
         task=task,
         drop=drop or (),
         category=category or (),
+        room=np.empty if large is None else on_disk,
     )
     with kept(checkpoint):
         model = fit_table(ready, method=method, steps=steps, random_state=seed, checkpoint=checkpoint, every=every)

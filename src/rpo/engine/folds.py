@@ -5,6 +5,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rpo.engine.mapped import blocks
+
 
 def fold_of_rows(x: Tensor, weight: Tensor, folds: int) -> Tensor:
     """The fold of each row, `(n,)`: rows in the order of a hash of their content, dealt out in turn.
@@ -16,7 +18,8 @@ def fold_of_rows(x: Tensor, weight: Tensor, folds: int) -> Tensor:
     ...     [0, 1, 0, 0], [0, 0, 0, 1], [1, 0, 1, 0])
     True
     """
-    hashed = _hash(x.detach().cpu().float().flatten(1).numpy())
+    pieces = (x[some].detach().cpu().float().flatten(1).numpy() for some in blocks(len(x)))
+    hashed = np.concatenate([_hash(piece) for piece in pieces])
     kept = weight.cpu().numpy() > 0
     _, rank = np.unique(hashed[kept], return_inverse=True)
     fold = np.zeros(len(hashed), dtype=np.int64)

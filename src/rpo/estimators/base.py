@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from torch import nn
 
 from rpo.engine import Config, Data, Net, factory, make_data, mlp, predict, train
+from rpo.engine.mapped import blocks, is_mapped, on_disk
 from rpo.engine.training import first_stage
 from rpo.estimators.inputs import Array, check_finite, weighted_moments
 from rpo.estimators.quality import collapse_strength, fitted_penalties, quality_table
@@ -77,6 +78,8 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
         `sample_weight` counts rows: a weight of two is the row twice, zero is the row left out. Without `domains`
         there is one domain, and a warning. Without `strata` they are found, or are the classes (`grouping`).
+
+        An `X` that is memory-mapped (`np.load(…, mmap_mode="r")`) stays on disk, and so does what is made of it.
 
         With `checkpoint`, a folder, the training is kept there `every` so many seconds and when the process gets
         SIGTERM; the same call goes on where it stopped, to the same model.
@@ -173,12 +176,12 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         if not self.standardize:
             return np.zeros(1), np.ones(1)
         if rows.ndim == 2:
-            return weighted_moments(rows.astype(np.float64), weight)
-        return weighted_moments(rows.reshape(-1, 1).astype(np.float64), np.repeat(weight, rows[0].size))
+            return weighted_moments(rows, weight)
+        return weighted_moments(rows.reshape(-1, 1), np.repeat(weight, rows[0].size))
 
     def _data(self, rows: NDArray[Any], target: Array, domain: NDArray[np.intp], weight: Array, task: Task) -> Data:
         return make_data(
-            torch.from_numpy(self._standardized(rows)),
+            torch.from_numpy(self._standardized(rows, self._precision(rows))),
             torch.from_numpy(target),
             torch.from_numpy(domain),
             task=task,
@@ -186,9 +189,20 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             n_classes=len(getattr(self, "classes_", ())),
         )
 
-    def _standardized(self, rows: NDArray[Any]) -> NDArray[Any]:
-        exact = rows.dtype if rows.dtype == np.float32 else np.float64
-        return ((rows - self.x_mean_) / self.x_scale_).astype(exact)
+    def _precision(self, rows: NDArray[Any]) -> str:
+        """What the training computes in."""
+        if self.dtype == "auto":
+            return "float64" if len(rows) <= DOUBLE_ROWS and rows.dtype != np.float32 else "float32"
+        if self.dtype not in DTYPES:
+            raise InputError(f"dtype is {self.dtype!r}: use 'auto', 'float32' or 'float64'")
+        return self.dtype
+
+    def _standardized(self, rows: NDArray[Any], dtype: str) -> NDArray[Any]:
+        """The rows as the network sees them; those of a file go into a file."""
+        found: NDArray[Any] = (on_disk if is_mapped(rows) else np.empty)(rows.shape, dtype)
+        for some in blocks(len(rows)):
+            found[some] = (rows[some] - self.x_mean_) / self.x_scale_
+        return found
 
     def _config(self, data: Data) -> Config:
         size = self.batch_size
@@ -197,19 +211,13 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             size = None if full else max(8, FULL_BATCH_ROWS // 2 // data.n_domains)
         if not (size is None or isinstance(size, int | np.integer)):
             raise InputError(f"batch_size is {size!r}: give a whole number, None for all rows, or 'auto'")
-        if self.dtype == "auto":
-            dtype = data.x.dtype if data.n_rows <= DOUBLE_ROWS else torch.float32
-        elif self.dtype in DTYPES:
-            dtype = DTYPES[self.dtype]
-        else:
-            raise InputError(f"dtype is {self.dtype!r}: use 'auto', 'float32' or 'float64'")
-        self.dtype_ = str(dtype).removeprefix("torch.")
+        self.dtype_ = str(data.x.dtype).removeprefix("torch.")
         return Config(
             steps=self.steps,
             batch_size=size,
             schedule=self.schedule,
             device=self.device,
-            dtype=dtype,
+            dtype=data.x.dtype,
             compile=self.compile,
             progress=self.verbose,
         )
@@ -287,10 +295,9 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         check_finite(rows, self._names(rows))
         method, _ = self._method()
         net = self._net(method, tuple(rows.shape[1:]))
-        dtype = DTYPES[self.dtype_]
         params = {name: torch.as_tensor(value)[None] for name, value in self.weights_.items()}
         state = {name: torch.as_tensor(value)[None] for name, value in self.state_.items()}
-        x = torch.from_numpy(self._standardized(rows)).to(dtype)
+        x = torch.from_numpy(self._standardized(rows, self.dtype_))
         return predict(method, net, net.flatten(params), state, x)[0]
 
     def _net(self, method: Method, row_shape: tuple[int, ...]) -> Net:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rpo.engine.mapped import blocks
 from rpo.exceptions import InputError
 
 Array = NDArray[np.float64]
@@ -31,15 +32,17 @@ def check_finite(X: NDArray[Any], names: Sequence[str]) -> None:
             raise InputError(f"column {name!r} of X contains {kind} in {count} of {len(X)} rows: impute or drop them")
 
 
-def weighted_moments(values: Array, weight: Array) -> tuple[Array, Array]:
+def weighted_moments(values: NDArray[Any], weight: Array) -> tuple[Array, Array]:
     r"""Mean and standard deviation of each column under weights; a constant column has deviation one.
+
+    A block of rows at a time, so that values in a file stay there.
 
     >>> weighted_moments(np.array([[0.0, 5.0], [2.0, 5.0]]), np.array([1.0, 1.0]))
     (array([1., 5.]), array([1., 1.]))
     """
     share = weight / weight.sum()
-    mean = share @ values
-    scale = np.sqrt(share @ (values - mean) ** 2)
+    mean: Array = sum(share[some] @ values[some].astype(np.float64) for some in blocks(len(values)))
+    scale = np.sqrt(sum(share[some] @ (values[some] - mean) ** 2 for some in blocks(len(values))))
     # Rounding leaves a trace of deviation in a constant column.
     constant = scale <= 1e-12 * np.maximum(1.0, np.abs(mean))
     return mean, np.where(constant, 1.0, scale)

@@ -3,7 +3,7 @@
 A transformer built from constants needs no pickle to be saved: the constants are the JSON of the model folder.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,9 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
+from rpo.engine.mapped import blocks
 from rpo.exceptions import InputError
 
 Array = NDArray[np.float64]
+Room = Callable[[tuple[int, int], type[np.float64]], Array]
 
 # The most frequent categories get a column each; the others, and those never seen, have zero in all of them.
 MOST_CATEGORIES = 20
@@ -147,16 +149,24 @@ def typed(values: "pd.Series[Any]", column: Column) -> Array:
     return np.asarray(pd.to_numeric(values, errors="coerce").to_numpy(np.float64, na_value=np.nan), dtype=np.float64)
 
 
-def transform(frame: pd.DataFrame, columns: Sequence[Column]) -> Array:
+def transform(frame: pd.DataFrame, columns: Sequence[Column], room: Room = np.empty) -> Array:
     """The numbers of all columns, by scikit-learn's imputer, indicator and one-hot encoder; shape (rows, numbers).
+
+    One column after another, into the array that `room` makes: in memory, or in a file.
 
     >>> plan = [Column(name="age", kind="number", fill=4.0, gaps=True)]
     >>> transform(pd.DataFrame({"age": [3.0, None]}), plan).tolist()
     [[3.0, 0.0], [4.0, 1.0]]
     """
-    numbers = np.column_stack([typed(frame[column.name], column) for column in columns])
-    made: Array = transformer(columns).fit_transform(numbers)
-    return np.asarray(made, dtype=np.float64)
+    made = room((len(frame), len(names_of(columns)[0])), np.float64)
+    place = 0
+    for column in columns:
+        numbers, encoder = typed(frame[column.name], column)[:, None], transformer([column])
+        width = len(column.outputs)
+        for some in blocks(len(made)):
+            made[some, place : place + width] = encoder.fit_transform(numbers[some])
+        place += width
+    return made
 
 
 def transformer(columns: Sequence[Column]) -> Any:

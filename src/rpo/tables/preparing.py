@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rpo.exceptions import InputError
 from rpo.grouping import NamedStrata, strata_from_columns
-from rpo.tables.columns import Array, Column, LeftOut, as_text, kind_of, learn, names_of, transform, typed
+from rpo.tables.columns import Array, Column, LeftOut, Room, as_text, kind_of, learn, names_of, transform, typed
 
 Task = Literal["regression", "classification"]
 AskedTask = Literal["auto", "regression", "classification"]
@@ -59,8 +59,9 @@ def prepare(
     task: AskedTask = "auto",
     drop: Sequence[str] = (),
     category: Sequence[str] = (),
+    room: Room = np.empty,
 ) -> Prepared:
-    """Check the roles, recognise the task, and turn the other columns into numbers.
+    """Check the roles, recognise the task, and turn the other columns into numbers, in an array that `room` makes.
 
     >>> table = pd.DataFrame({"y": range(20), "x": range(20), "where": ["a", "b"] * 10})
     >>> ready = prepare(table, target="y", domain="where")
@@ -88,7 +89,7 @@ def prepare(
     if gaps:
         notes.append(f"missing values were filled by the median, and marked, in {_list(gaps)}")
     strata = strata_from_columns(frame[list(groups)].reset_index(drop=True)) if groups else None
-    X = transform(frame, columns)
+    X = transform(frame, columns, room)
     return Prepared(frame, X, y, domains, row, tuple(columns), target, domain, found, strata, tuple(notes))
 
 

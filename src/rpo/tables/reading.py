@@ -127,7 +127,7 @@ def _text(file: Path, head: bytes, encoding: str) -> pd.DataFrame:
         raise InputError(f"{file} cannot be read as a table ({words})") from None
     if any(pa.types.is_binary(field.type) for field in table.schema):  # what pyarrow makes of text it cannot decode
         raise InputError(f"{file} is not in {encoding}: say which with --encoding, such as latin-1")
-    return _frame(table)
+    return frame_of(table)
 
 
 def _parquet(file: Path) -> pd.DataFrame:
@@ -138,13 +138,21 @@ def _parquet(file: Path) -> pd.DataFrame:
         table = parquet.read_table(file)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(f"{file} cannot be read as Parquet ({_line(error)})") from None
-    for field in table.schema:
+    check_types(table.schema, file)
+    return frame_of(table)
+
+
+def check_types(schema: Any, file: Path) -> None:
+    """Refuse columns of a Parquet file that hold neither numbers nor text nor dates."""
+    import pyarrow as pa
+
+    for field in schema:
         if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
             raise InputError(f"column {field.name!r} of {file} holds {field.type}: give numbers, text or dates")
-    return _frame(table)
 
 
-def _frame(table: Any) -> pd.DataFrame:
+def frame_of(table: Any) -> pd.DataFrame:
+    """A table of pyarrow as a data frame."""
     # Each column is given back to the allocator once converted: a large table is not held twice.
     frame: pd.DataFrame = table.to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
     return frame
@@ -152,15 +160,20 @@ def _frame(table: Any) -> pd.DataFrame:
 
 def _checked(frame: pd.DataFrame, file: Path) -> pd.DataFrame:
     names = [str(name) for name in frame.columns]
+    check_names(names, len(frame), file)
+    return frame.set_axis(names, axis=1)
+
+
+def check_names(names: list[str], rows: int, file: Path) -> None:
+    """Refuse a table without rows, and columns without names of their own."""
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"{file} has the column {twice[0]!r} more than once: give every column its own name")
     if "" in names:
         raise InputError(f"{file} has a column without a name (number {names.index('') + 1}): name it")
     if len(names) == 1:
         raise InputError(f"{file} has one column only ({names[0]!r}): is its delimiter one of , ; | or a tab?")
-    if len(frame) == 0:
+    if rows == 0:
         raise InputError(f"{file} has a header but no rows")
-    return frame.set_axis(names, axis=1)
 
 
 def _line(error: BaseException) -> str:
