@@ -70,7 +70,7 @@ def curves_figure(table: Table, curves: Sequence[Curve]) -> "Figure":
     """A panel for each curve, settings being points on it."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(12, 4.9), layout="constrained")
+    figure = Figure(figsize=(13, 4.9), layout="constrained")
     for axis, curve in zip(figure.subplots(1, len(curves), sharey=True), curves, strict=True):
         for row, ink, mark in zip(table.study.rows, INKS, MARKS, strict=False):
             cells = [table.cell(row.label, curve.label(value)) for value in curve.values]
@@ -83,7 +83,7 @@ def curves_figure(table: Table, curves: Sequence[Curve]) -> "Figure":
     first = figure.axes[0]
     low, high = first.get_ylim()
     first.set(ylabel="accuracy in the test domain", ylim=(max(0.0, low), min(1.0, high)))
-    figure.legend(*first.get_legend_handles_labels(), frameon=False, fontsize=8, ncols=7, loc="outside upper center")
+    figure.legend(*first.get_legend_handles_labels(), frameon=False, fontsize=8, loc="outside right upper")
     _caption(figure, table, f"bands: {CONFIDENCE:.0%} intervals of the mean over seeds, by Student's t")
     return figure
 
