@@ -61,6 +61,30 @@ def lists(folder):
     return ["quality", folder / "t.parquet", "-t", "y"]
 
 
+def parquet(**columns):
+    """The good table as Parquet, with further columns of pyarrow's kinds."""
+
+    def make(folder):
+        import pyarrow as pa
+        from pyarrow.parquet import write_table
+
+        good = {"x": [i % 7 for i in range(60)], "y": [i * 0.37 % 5 for i in range(60)], "d": list("abc" * 20)}
+        write_table(pa.table(good | columns), folder / "t.parquet")
+        return ["quality", folder / "t.parquet", "-t", "y", "-d", "d"]
+
+    return make
+
+
+def loop(folder):
+    (folder / "t.csv").symlink_to(folder / "t.csv")
+    return ["quality", folder / "t.csv", "-t", "y"]
+
+
+def pipe(folder):
+    os.mkfifo(folder / "t.csv")
+    return ["quality", folder / "t.csv", "-t", "y"]
+
+
 def cut_parquet(folder):
     pd.DataFrame({"x": range(90), "y": range(90)}).to_parquet(folder / "t.parquet")
     whole = (folder / "t.parquet").read_bytes()
@@ -112,6 +136,31 @@ TABLES = {
     "infinities": (frame(x=[*np.arange(58.0), np.inf, -np.inf]), "column 'x' is infinite in 2 of 60 rows"),
     "nothing to predict from": (words("-t", "y", "-d", "d", "--drop", "x"), "no column is left to predict from"),
     "all columns constant": (frame(x=1), "no column is left to predict from"),
+    "nothing but blank lines": (text("\n\n\n"), "cannot be read as a table"),
+    "zeros at the end": (text(GOOD.encode() + b"\0" * 90 + b"\n"), "Expected 3 columns, got 1"),
+    "a zero for a number": (text(GOOD + "1,\0,a\n"), r"but for 1 of 61 values, such as '\x00'"),
+    "two bytes a letter, no mark": (text(GOOD.encode("utf-16-le")), "is not a text file"),
+    "bytes after the archive": (text(gzip.compress(GOOD.encode()) + b"more", "t.csv.gz"), "cannot be read as a table"),
+    "a line of 50 MB in an archive": (text(gzip.compress(b"0" * 50_000_000), "t.csv.gz"), "cannot be read as a table"),
+    "a header of two megabytes": (text("x" * 2_000_000 + ",y\n1,2\n"), "cannot be read as a table"),
+    "a quote of five megabytes": (text('x,y,d\n"' + "a" * 5_000_000), "cannot be read as a table"),
+    "structs in Parquet": (parquet(s=[{"a": 1}] * 60), "column 's' of"),
+    "bytes in Parquet": (parquet(s=[b"a"] * 60), "holds binary: give numbers, text or dates"),
+    "nulls in Parquet": (parquet(s=[None] * 60), "column 's' has no value in any row"),
+    "a link to itself": (loop, "there is no file"),
+    "a pipe": (pipe, "is not a regular file"),
+    "one mistake in 10,000 targets": (
+        frame(y=["oops" if i == 5_000 else str(i * 0.37) for i in range(10_000)]),
+        "but for 1 of 10000 values, such as 'oops'",
+    ),
+    "domain that is not a number": (frame(d=[np.nan, *range(59)]), "is missing in 1 of 60 rows"),
+    "a day that is none": (frame(x=[f"2020-02-{i % 31 + 1:02d}" for i in range(60)]), "such as '2020-02-30'"),
+    "beyond all numbers": (frame(x=["1e400", *range(59)]), "column 'x' is infinite in 1 of 60 rows"),
+    "too large to square": (frame(x=[1e300, *range(59)]), "column 'x' reaches 1e+300"),
+    "target too large to square": (frame(y=[1e298 * (i + 0.5) for i in range(60)]), "the target 'y' reaches 6e+299"),
+    "classes too large to count": (frame(y=[1e300 * (i % 5) for i in range(60)], x=1), "no column is left"),
+    "thousands with a comma": (frame(x=[f"{i},000" for i in range(60)]), "'x' is no use (60 different texts"),
+    "a name that steers the terminal": (words("-t", "\x1b[2Jz"), r"no column '\x1b[2Jz'"),
     "nine rows": (text("\n".join(GOOD.split("\n")[:10])), "there are 9 rows with a target"),
 }  # fmt: skip
 
@@ -206,6 +255,13 @@ def weights(change):
     return harm
 
 
+def tensor(shape, size):
+    """A weights file whose header promises a tensor that is not there."""
+    said = {"x_mean_": {"dtype": "F32", "shape": shape, "data_offsets": [0, size]}}
+    header = json.dumps(said).encode()
+    return len(header).to_bytes(8, "little") + header + b"\0" * 4
+
+
 def link(model):
     (model / "weights.safetensors").unlink()
     (model / "weights.safetensors").symlink_to("/dev/zero")
@@ -253,6 +309,17 @@ FOLDERS = {
     ),
     "scale of text": (edit("model.json", lambda c: c["fitted"].update(y_scale_="x")), "not a whole model"),
     "scale not finite": (edit("model.json", lambda c: c["fitted"].update(y_scale_=1e308 * 10)), "not a whole model"),
+    "deep JSON": (put("model.json", b'{"a":' * 100_000 + b"1" + b"}" * 100_000), "is not a whole model"),
+    "a million layers": (
+        edit("model.json", lambda c: c["parameters"].update(hidden=[1] * 10**6)),
+        "its network is larger than its weights",
+    ),
+    "a number of 5,000 digits": (
+        put("table.json", b'{"format": ' + b"1" * 5_000 + b"}"),
+        "is not as `rpo fit` writes it",
+    ),
+    "a tensor of a terabyte": (put("weights.safetensors", tensor([1 << 38], 1 << 40)), "not a whole model"),
+    "a tensor of 2**90 numbers": (put("weights.safetensors", tensor([1 << 45, 1 << 45], 4)), "not a whole model"),
     "pickle for weights": (put("weights.safetensors", pickle.dumps(Evil())), "not a whole model"),
     "truncated weights": (cut("weights.safetensors"), "not a whole model"),
     "header of 2**63 bytes": (put("weights.safetensors", b"\xff" * 7 + b"\x7f" + b"{}"), "not a whole model"),

@@ -7,6 +7,7 @@ import pytest
 
 from rpo.exceptions import InputError
 from rpo.tables import read_table, write_table
+from rpo.tables.columns import Column, typed
 
 FRAME = pd.DataFrame(
     {
@@ -55,3 +56,17 @@ def test_writing_where_one_cannot_is_one_line_and_leaves_nothing(tmp_path):
     with pytest.raises(InputError, match="cannot write"):
         write_table(FRAME, "/proc/t.csv")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_index_with_a_name_is_a_column_and_one_without_is_none(tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [1, 2, 3]})
+    frame.set_axis(["u", "v", "w"]).to_parquet(tmp_path / "t.parquet")
+    assert list(read_table(tmp_path / "t.parquet")) == ["a", "b"]
+    frame.set_axis(pd.Index(["u", "v", "w"], name="who")).to_parquet(tmp_path / "t.parquet")
+    assert sorted(read_table(tmp_path / "t.parquet")) == ["a", "b", "who"]
+
+
+def test_dates_of_any_year_are_days(tmp_path):
+    (tmp_path / "t.csv").write_text("day,y\n0001-01-01,1\n1970-01-02,2\n9999-12-31,3\n")
+    day = read_table(tmp_path / "t.csv")["day"]
+    assert typed(day, Column(name="day", kind="date")).tolist() == [-719162.0, 1.0, 2932896.0]

@@ -5,6 +5,7 @@ import sys
 import typer
 
 from rpo.cli import bench, compare, data, fit, methods, predict, quality, theory
+from rpo.cli.tables import printable
 from rpo.exceptions import InputError, TrainingError
 
 app = typer.Typer(
@@ -30,6 +31,5 @@ def main() -> None:
     try:
         app()
     except (InputError, TrainingError, OSError) as error:
-        line = " ".join(str(error).split())
-        print(f"rpo: {line}", file=sys.stderr)
+        print(f"rpo: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)

@@ -19,6 +19,7 @@ from rpo.cli.tables import (
     TablePath,
     Target,
     check_report,
+    printable,
     records,
     say_notes,
     show,
@@ -84,7 +85,7 @@ def quality(
 def show_quality(found: "Quality") -> None:
     """The two sentences, then the worst of everything."""
     for sentence in found.summary:
-        typer.echo(sentence)
+        typer.echo(printable(sentence))
     for title, table, columns in (
         (
             "Domains, poorest first",

@@ -45,10 +45,20 @@ def check_report(report: Path | None) -> None:
         raise InputError(f"--report {report} does not end in .html: the page is HTML")
 
 
+def printable(text: str) -> str:
+    """Text on one line, its control characters written out: what a file holds must not steer the terminal.
+
+    >>> printable("a\\nb \\x1b[2J")
+    'a b \\\\x1b[2J'
+    """
+    line = " ".join(text.split())
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+
+
 def say_notes(notes: Iterable[str]) -> None:
     """What was recognised or left out, on standard error: it is no part of the result."""
     for note in notes:
-        typer.echo(f"note: {note}", err=True)
+        typer.echo(f"note: {printable(note)}", err=True)
 
 
 def show(table: "pd.DataFrame", columns: Sequence[str], title: str, total: int) -> None:
@@ -76,7 +86,7 @@ def cell(value: Any, column: str = "") -> str:
         return "yes" if value else ""
     if isinstance(value, float):
         return "–" if value != value else p_text(value) if column.split(" ")[0] == "p" else f"{value:.3g}"
-    return "–" if str(value) == "<NA>" else str(value)
+    return "–" if str(value) == "<NA>" else printable(str(value))
 
 
 def records(table: "pd.DataFrame") -> list[dict[str, Any]]:

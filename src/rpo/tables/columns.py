@@ -23,6 +23,8 @@ MOST_CATEGORIES = 20
 ABSENT = "(missing)"
 # A text of which this share reads as numbers was meant as numbers, and the rest is a mistake to be told of.
 MEANT_AS_NUMBERS = 0.9
+EXACT = 2**53  # beyond, floats are not every whole number
+LARGEST = 1e100  # beyond, squares and their sums pass what a number can hold
 DATE = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
 
 
@@ -73,6 +75,10 @@ def learn(values: "pd.Series[Any]", name: str, *, category: bool = False) -> Col
     infinite = int(np.isinf(numbers).sum())
     if infinite:
         raise InputError(f"column {name!r} is infinite in {infinite} of {len(numbers)} rows: correct them or --drop it")
+    if np.nanmax(np.abs(numbers)) > LARGEST:
+        raise InputError(
+            f"column {name!r} reaches {np.nanmax(np.abs(numbers)):.1g}: give it in another unit or --drop it"
+        )
     gaps = bool(np.isnan(numbers).any())
     if np.nanmin(numbers) == np.nanmax(numbers) and not gaps:
         return LeftOut(name, "the same in every row")
@@ -93,6 +99,11 @@ def kind_of(known: "pd.Series[Any]", name: str) -> Literal["number", "date", "ca
         return "category"
     text = known.astype(str).str.strip()
     if text.str.fullmatch(DATE).all():
+        if (wrong := pd.to_datetime(text, errors="coerce", utc=True, format="ISO8601").isna()).any():
+            raise InputError(
+                f"column {name!r} is dates but for {int(wrong.sum())} of {len(text)} values, such as "
+                f"{text[wrong].iloc[0]!r}: correct them, or say --category or --drop"
+            )
         return "date"
     wrong = pd.to_numeric(text, errors="coerce").isna()
     if not wrong.any():
@@ -126,7 +137,7 @@ def as_text(values: "pd.Series[Any]") -> "pd.Series[Any]":
     """
     if pd.api.types.is_float_dtype(values):
         known = values.dropna()
-        if len(known) and np.isfinite(known).all() and (known % 1 == 0).all():
+        if len(known) and known.abs().max() < EXACT and (known % 1 == 0).all():
             values = values.astype("Int64")
     return values.astype(object).where(values.notna(), ABSENT).astype(str)
 
@@ -145,7 +156,8 @@ def typed(values: "pd.Series[Any]", column: Column) -> Array:
         if pd.api.types.is_numeric_dtype(values):  # a bare number says no date
             return np.full(len(values), np.nan)
         days = pd.to_datetime(values, errors="coerce", utc=True, format="ISO8601")
-        return np.asarray((days - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1), dtype=np.float64)
+        seconds = days.dt.tz_localize(None).to_numpy("datetime64[s]")  # in nanoseconds, years end in 2262
+        return np.where(np.isnat(seconds), np.nan, seconds.astype(np.int64) / 86_400)
     return np.asarray(pd.to_numeric(values, errors="coerce").to_numpy(np.float64, na_value=np.nan), dtype=np.float64)
 
 

@@ -129,9 +129,7 @@ def predict_table(model: TableModel, frame: pd.DataFrame) -> tuple[pd.DataFrame,
 def _lacking(column: Column) -> str:
     if column.kind == "category":
         return f"column {column.name!r} is lacking: no category is assumed in any row"
-    fill = (
-        f"{pd.Timestamp(0) + pd.Timedelta(days=column.fill):%Y-%m-%d}" if column.kind == "date" else f"{column.fill:g}"
-    )
+    fill = str(np.datetime64(int(column.fill), "D")) if column.kind == "date" else f"{column.fill:g}"
     return f"column {column.name!r} is lacking: {fill}, its median, is used in every row"
 
 

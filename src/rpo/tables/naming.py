@@ -44,7 +44,8 @@ def _by_stratum(values: "pd.Series[Any]", column: Column, label: NDArray[np.intp
         # A stratum that has them all is not told apart by them.
         return ["" if len(c) == len(every) else f"{column.name} {_either(c, every)}" for c in counts]
     known = values.notna().to_numpy()
-    plain = pd.to_datetime(values, errors="coerce", utc=True) if column.kind == "date" else pd.to_numeric(values)
+    date = column.kind == "date"
+    plain = pd.to_datetime(values, errors="coerce", utc=True, format="ISO8601") if date else pd.to_numeric(values)
     ends = plain[known].groupby(label[known]).agg(["min", "max"])
     gaps = np.bincount(label[~known], minlength=number) > 0
     words = []

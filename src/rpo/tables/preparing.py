@@ -11,7 +11,19 @@ from numpy.typing import NDArray
 
 from rpo.exceptions import InputError
 from rpo.grouping import NamedStrata, strata_from_columns
-from rpo.tables.columns import Array, Column, LeftOut, Room, as_text, kind_of, learn, names_of, transform, typed
+from rpo.tables.columns import (
+    LARGEST,
+    Array,
+    Column,
+    LeftOut,
+    Room,
+    as_text,
+    kind_of,
+    learn,
+    names_of,
+    transform,
+    typed,
+)
 
 Task = Literal["regression", "classification"]
 AskedTask = Literal["auto", "regression", "classification"]
@@ -143,6 +155,8 @@ def target_values(values: "pd.Series[Any]", name: str, task: Task) -> NDArray[An
                 f"the target {name!r} is {problem} in {int(bad.sum())} of {len(bad)} rows, such as {example!r}: "
                 "correct them or leave the cell empty"
             )
+    if np.abs(numbers).max() > LARGEST:
+        raise InputError(f"the target {name!r} reaches {np.abs(numbers).max():.1g}: give it in another unit")
     if np.ptp(numbers) <= 1e-12 * np.abs(numbers).max():
         raise InputError(f"the target {name!r} is {numbers[0]:g} in every row: there is nothing to learn")
     return numbers
@@ -176,9 +190,13 @@ def _features(
     used = [name for name in frame.columns if name not in {target, domain, *drop}]
     learned = [learn(frame[name], name, category=name in category) for name in used]
     columns = [column for column in learned if isinstance(column, Column)]
+    left_out = [column for column in learned if isinstance(column, LeftOut)]
     if not columns:
-        raise InputError("no column is left to predict from: the table needs one besides target and domain that varies")
-    return columns, [column for column in learned if isinstance(column, LeftOut)]
+        why = "".join(f"; {out.name!r} is no use ({out.reason})" for out in left_out[:1])
+        raise InputError(
+            f"no column is left to predict from: the table needs one besides target and domain that varies{why}"
+        )
+    return columns, left_out
 
 
 def _check_roles(
@@ -189,8 +207,9 @@ def _check_roles(
     drop: Sequence[str],
     category: Sequence[str],
 ) -> None:
-    if twice := sorted({name for name in frame.columns if list(frame.columns).count(name) > 1}):
-        raise InputError(f"the table has the column {twice[0]!r} more than once: give every column its own name")
+    if frame.columns.has_duplicates:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise InputError(f"the table has the column {twice!r} more than once: give every column its own name")
     roles = {"--target": [target], "--domain": [] if domain is None else [domain]}
     roles |= {"--group": list(groups), "--drop": list(drop), "--category": list(category)}
     for option, names in roles.items():

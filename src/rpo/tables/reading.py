@@ -3,9 +3,12 @@
 import gzip
 import io
 import os
+import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from rpo.exceptions import InputError
@@ -14,6 +17,7 @@ DELIMITERS = (",", ";", "\t", "|")
 TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 PARQUET_ENDINGS = (".parquet", ".pq")
 MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A"]
+INDEX = re.compile(r"__index_level_\d+__")
 # Enough for any honest header; a longer first line is no table of text.
 HEADER_BYTES = 1 << 20
 
@@ -154,8 +158,12 @@ def check_types(schema: Any, file: Path) -> None:
 def frame_of(table: Any) -> pd.DataFrame:
     """A table of pyarrow as a data frame."""
     # Each column is given back to the allocator once converted: a large table is not held twice.
-    frame: pd.DataFrame = table.to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
-    return frame
+    frame: pd.DataFrame = table.to_pandas(
+        split_blocks=True, self_destruct=True, date_as_object=False, ignore_metadata=True
+    )
+    # pandas may have written an index: one with a name is a column, one without is none.
+    unnamed = [bool(INDEX.fullmatch(str(name))) for name in frame.columns]
+    return frame.loc[:, np.logical_not(unnamed)] if any(unnamed) else frame
 
 
 def _checked(frame: pd.DataFrame, file: Path) -> pd.DataFrame:
@@ -166,17 +174,18 @@ def _checked(frame: pd.DataFrame, file: Path) -> pd.DataFrame:
 
 def check_names(names: list[str], rows: int, file: Path) -> None:
     """Refuse a table without rows, and columns without names of their own."""
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    if twice := sorted(name for name, times in Counter(names).items() if times > 1):
         raise InputError(f"{file} has the column {twice[0]!r} more than once: give every column its own name")
     if "" in names:
         raise InputError(f"{file} has a column without a name (number {names.index('') + 1}): name it")
     if len(names) == 1:
-        raise InputError(f"{file} has one column only ({names[0]!r}): is its delimiter one of , ; | or a tab?")
+        hint = "" if file.name.lower().endswith(PARQUET_ENDINGS) else ": is its delimiter one of , ; | or a tab?"
+        raise InputError(f"{file} has one column only ({names[0]!r}){hint}")
     if rows == 0:
         raise InputError(f"{file} has a header but no rows")
 
 
 def _line(error: BaseException) -> str:
     """The first line of what a library says, cut to a readable length."""
-    text = (str(error) or type(error).__name__).splitlines()[0].strip()
+    text = (str(error) or type(error).__name__).splitlines()[0].strip(" \0")
     return text if len(text) <= 160 else f"{text[:157]}…"
