@@ -7,6 +7,7 @@ import pytest
 
 from rpo.datasets import cifar, photo_album, photos
 from rpo.datasets.contexts import CONTEXTS, UNCLEAR, context_of
+from rpo.datasets.gallery import draw_contexts
 
 GROUNDS = np.array([(90, 150, 220), (90, 120, 60), (200, 200, 205), (200, 30, 160)], dtype=np.int16)
 SMALL = {"rows": 80, "test_rows": 40, "ties": (0.9, 0.8), "test_tie": 0.1, "per_cell": 30}
@@ -79,3 +80,17 @@ def test_setting_13_spares_the_test_domain(folder):
     assert 0 < bad.sum() < 20
     assert not data.flipped[data.part == "test"].any()
     assert data.flipped.any()
+
+
+def test_the_gallery_has_a_strip_of_pictures_for_every_kind_and_context(folder):
+    album = photo_album(folder, per_cell=30)
+    figure = draw_contexts(album, each=2)
+    assert len(figure.axes) == 10 * 3
+    assert [axis.get_title() for axis in figure.axes[:3]] == list(CONTEXTS)
+    labels = [axis.get_ylabel() for axis in figure.axes]
+    assert labels[0] == "bird (animal)   30"
+    assert labels[-3] == "truck (vehicle)   30"
+    strip = figure.axes[1].images[0].get_array()
+    assert strip.shape == (48, 96, 3)
+    red, green, blue = strip[:3].mean((0, 1))
+    assert green > max(red, blue)

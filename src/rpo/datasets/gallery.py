@@ -22,6 +22,7 @@ def draw_contexts(album: Album, each: int = 5, seed: int = 0) -> "Figure":
     figure = Figure(figsize=(1.6 + 0.52 * each * width, 0.4 + 0.52 * len(order)), layout="constrained")
     axes = figure.subplots(len(order), width, squeeze=False)
     for row, kind in enumerate(order):
+        label = LABELS[int(album.label[album.kind == kind][0])]
         for context, name in enumerate(album.contexts):
             axis = axes[row, context]
             cell = np.flatnonzero((album.kind == kind) & (album.context == context))
@@ -32,17 +33,8 @@ def draw_contexts(album: Album, each: int = 5, seed: int = 0) -> "Figure":
             axis.set(xticks=[], yticks=[])
             for spine in axis.spines.values():
                 spine.set_visible(False)
-            axis.set_ylabel(
-                f"{len(cell)}", rotation=0, ha="right", va="center", fontsize=7, color="#777777", labelpad=3
-            )
+            count = f"{len(cell)}" if context else f"{album.kinds[kind]} ({label})   {len(cell)}"
+            axis.set_ylabel(count, rotation=0, ha="right", va="center", fontsize=8, labelpad=3)
             if row == 0:
                 axis.set_title(name.replace("_", " "), fontsize=10)
-        label = LABELS[int(album.label[album.kind == kind][0])]
-        axes[row, 0].set_ylabel(
-            f"{album.kinds[kind]} ({label})  {np.sum((album.kind == kind) & (album.context == 0))}",
-            rotation=0,
-            ha="right",
-            va="center",
-            fontsize=8,
-        )
     return figure

@@ -1,5 +1,6 @@
 """`rpo bench nico`: animal or vehicle on NICO, or on the photos that stand in for it."""
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -133,7 +134,7 @@ def _extract(album: "Album", backbone: str) -> None:
 def _ladder(asked: Asked, data: "DataSpec", album: "Album") -> None:
     """What contexts look like; then, before any other method, whether ERM falls as the stand-in wants it to."""
     from rpo.datasets.gallery import draw_contexts
-    from rpo.experiments.curves import save
+    from rpo.experiments.files import write_whole
     from rpo.experiments.nico import ladder_lines, ladders
     from rpo.experiments.page import link, put
 
@@ -142,7 +143,10 @@ def _ladder(asked: Asked, data: "DataSpec", album: "Album") -> None:
     if records is None:
         return
     lines = ladder_lines(studies, records)
-    picture = save(draw_contexts(album), asked.figures or asked.folder, "photos-contexts")[0]
+    picture = (asked.figures or asked.folder) / "photos-contexts.png"
+    content = io.BytesIO()
+    draw_contexts(album).savefig(content, dpi=90, metadata={"Software": None})
+    write_whole(picture, content.getvalue())
     if asked.page is not None:
         put(asked.page, "photos-contexts", f"![What is behind the things]({link(picture, asked.page)})")
         put(asked.page, "photos-tie", "\n".join([f"Made by `{asked.command}`.", "", *lines]))
