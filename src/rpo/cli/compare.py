@@ -30,7 +30,7 @@ def compare(
     target: Target,
     domain: Domain,
     methods: Annotated[
-        list[str] | None, typer.Option("--methods", "-m", help="A method to try; may be repeated. [default: all]")
+        list[str] | None, typer.Option("--methods", "-m", help="A method to try; may be repeated. (default: all)")
     ] = None,
     seeds: Annotated[int, typer.Option(help="Repetitions.")] = 3,
     group: Group = None,
@@ -43,12 +43,12 @@ def compare(
     selection: Annotated[
         str, typer.Option(help="How hyper-parameters are chosen: validation, irm, formula.")
     ] = "validation",
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Worker processes. [default: one a core]")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Worker processes. (default: one a core)")] = None,
     cluster: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Work on the Dask cluster whose scheduler listens here.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Where trainings are kept. [default: out/compare-NAME]")
+        Path | None, typer.Option("--out", "-o", help="Where trainings are kept. (default: out/compare-NAME)")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -15,7 +15,7 @@ def theory(
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the figures are written.")] = Path("out/theory"),
     eta: Annotated[float, typer.Option(help="IRM penalty of every domain, above 0.")] = 1.0,
     lam: Annotated[
-        list[float] | None, typer.Option("--lam", help="Lipschitz penalty; repeat for several. [default: 1e-4, 1e-3]")
+        list[float] | None, typer.Option("--lam", help="Lipschitz penalty; repeat for several. (default: 1e-4, 1e-3)")
     ] = None,
     nodes: Annotated[int, typer.Option(help="Nodes of the grid, at least 51.")] = 2001,
     repetitions: Annotated[int, typer.Option(help="Monte-Carlo repetitions, at least 2.")] = 1000,

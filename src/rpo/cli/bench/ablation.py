@@ -33,8 +33,9 @@ def ablation(
 ) -> None:
     """RPO, RPO-Pen (its penalties by domain alone) and RPO-Lip (by stratum alone), beside the paper's figures.
 
-    On settings 1 (Bad Domain) and 7 (Bad Group) of Colored-MNIST, tuned alike and to the paper's letter. Its runs are
-    among those of `rpo bench cmnist` and are taken from there if they are done.
+    On settings 1 (Bad Domain) and 7 (Bad Group) of Colored-MNIST, tuned alike
+    and to the paper's letter. Its runs are among those of `rpo bench cmnist`
+    and are taken from there if they are done.
 
     [bold]Examples[/bold]
 

@@ -51,10 +51,11 @@ def cmnist(
 ) -> None:
     """Accuracy and AUC on Colored-MNIST with uneven quality, everybody tuned alike and to the paper's letter.
 
-    'quick' takes five minutes on two cores; 'paper' has ten seeds of 500 steps and takes hours. Models are chosen by
-    the smallest IRM penalty on validation rows, for validation risk prefers models that rely on colour. Every run is
-    kept in --out as soon as it is done: the same command goes on where it stopped, and more --seeds add to what is
-    there.
+    'quick' takes five minutes on two cores; 'paper' has ten seeds of 500 steps
+    and takes hours. Models are chosen by the smallest IRM penalty on validation
+    rows, for validation risk prefers models that rely on colour. Every run is
+    kept in --out as soon as it is done: the same command goes on where it
+    stopped, and more --seeds add to what is there.
 
     [bold]Examples[/bold]
 

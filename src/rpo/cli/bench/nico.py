@@ -35,7 +35,7 @@ def nico(
         bool, typer.Option("--photos", help="The stand-in on CIFAR-10 (rpo data get photos) in place of NICO.")
     ] = False,
     lists: Annotated[
-        Path | None, typer.Option(help="A folder with NICO's published lists of domains. [default: our own rule]")
+        Path | None, typer.Option(help="A folder with NICO's published lists of domains. (default: our own rule)")
     ] = None,
     folder: Annotated[Path | None, typer.Option(help="With --photos: where CIFAR-10 is, if not in the cache.")] = None,
     backbone: Annotated[

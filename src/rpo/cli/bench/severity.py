@@ -33,8 +33,8 @@ def severity(
 ) -> None:
     """Out-of-domain accuracy on Colored-MNIST as more cells are bad, more labels are turned, and fewer rows are kept.
 
-    Three curves with confidence bands for ERM, IRM, RPO and a control: when data quality starts to matter, and which
-    method holds.
+    Three curves with confidence bands for ERM, IRM, RPO and a control: when
+    data quality starts to matter, and which method holds.
 
     [bold]Examples[/bold]
 

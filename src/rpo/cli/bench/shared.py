@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Profile = Annotated[str, typer.Option(help="How much to run: 'quick' or 'paper'.")]
 Seeds = Annotated[int | None, typer.Option(help="Another number of seeds than the profile's.")]
 Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", help="Worker processes of one thread each. [default: one a core]")
+    int | None, typer.Option("--jobs", "-j", help="Worker processes of one thread each. (default: one a core)")
 ]
 Cluster = Annotated[
     str | None,
@@ -26,7 +26,7 @@ Cluster = Annotated[
 ]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", "-o", help="Where records, tables and figures go. [default: a folder in out/]"),
+    typer.Option("--out", "-o", help="Where records, tables and figures go. (default: a folder in out/)"),
 ]
 Selection = Annotated[
     str, typer.Option(help="Which model is taken: validation, leave-one-out, irm, formula or oracle.")

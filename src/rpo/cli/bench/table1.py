@@ -32,8 +32,9 @@ def table1(
 ) -> None:
     """The paper's regression table on Cigar and Wage, with the controls beside it.
 
-    'quick' takes two minutes, 'paper' has ten seeds and all grids. Every run is kept in --out as soon as it is done:
-    the same command goes on where it stopped, and another --selection reads the same records.
+    'quick' takes two minutes, 'paper' has ten seeds and all grids. Every run is
+    kept in --out as soon as it is done: the same command goes on where it
+    stopped, and another --selection reads the same records.
 
     [bold]Examples[/bold]
 

@@ -21,7 +21,8 @@ def weights(
 ) -> None:
     """η and ρ found by RPO in settings of Colored-MNIST, drawn beside the settings as the paper does.
 
-    The first stage alone is trained, which takes about a second a seed. A picture is drawn of up to four settings.
+    The first stage alone is trained, which takes about a second a seed. A
+    picture is drawn of up to four settings.
 
     [bold]Examples[/bold]
 
