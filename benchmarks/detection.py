@@ -21,7 +21,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from benchmarks.timing import Row, row
-from rpo.datasets import load_cigar, load_wage
+from rpo.datasets import load_cigar, load_wage, make_uneven
 from rpo.grouping.cluster import kmeans
 
 Array = NDArray[Any]
@@ -65,7 +65,40 @@ def rows(quick: bool = False) -> list[Row]:
                 error = stdev(values) / len(values) ** 0.5
                 title = f"{name}, corrupted {what}: {way} (± {error:.3f}, {len(values)} seeds)"
                 found.append(row(title, mean(values), "AUC", aim if way == OURS else ""))
-    return found
+    return found + synthetic(range(2 if quick else 20))
+
+
+def synthetic(seeds: range) -> list[Row]:
+    """How often tables that are uneven are told from those that are not, and the worst is named first."""
+    jobs = Parallel(n_jobs=2)(delayed(named)(seed, uneven) for uneven in (False, True) for seed in seeds)
+    even, uneven = jobs[: len(seeds)], jobs[len(seeds) :]
+    return [
+        row("no quality differences: a difference is claimed", mean(run["claimed"] for run in even), "share", "≤ 0.05"),
+        row("a bad domain: named first", mean(run["domain"] for run in uneven), "share", "1"),
+        row("bad strata: one of them named first", mean(run["stratum"] for run in uneven), "share", "1"),
+        row("bad strata: rows of strata called noisy that lie in one", mean(run["right"] for run in uneven), "share"),
+        row("bad strata: their rows that lie in strata called noisy", mean(run["found"] for run in uneven), "share"),
+    ]
+
+
+def named(seed: int, uneven: bool) -> dict[str, float]:
+    """What `rpo.quality` says of a table with one bad domain and two bad strata, or with none."""
+    import rpo
+
+    data = make_uneven(seed=seed) if uneven else make_uneven(bad_domain=None, bad_strata=(), seed=seed)
+    frame = pd.DataFrame(data.X).assign(y=data.y, site=data.domains)
+    found = rpo.quality(frame, target="y", domain="site", progress=False)
+    strata = found.strata.set_index("stratum").loc[list(found.stratum_names)]
+    noisy = strata["noisy"].to_numpy()[found.stratum]
+    bad = np.isin(data.strata, data.bad_strata)
+    first = strata["rank"].to_numpy()[found.stratum] == 1
+    return {
+        "claimed": not found.summary[0].startswith("No difference"),
+        "domain": found.domains["domain"][0] == str(data.bad_domain) and bool(found.domains["noisy"][0]),
+        "stratum": bool(noisy[first].all() and bad[first].mean() > 0.5),
+        "right": float(bad[noisy].mean()) if noisy.any() else 0.0,
+        "found": float(noisy[bad].mean()) if bad.any() else 0.0,
+    }
 
 
 def aucs(name: str, seed: int) -> dict[str, dict[str, float]]:

@@ -24,7 +24,7 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (
         f"A domain or stratum is called noisy if its noise is at least {WORTH_TELLING} times that of the rest and the "
         f"chance of that without a difference is below {SURE}, corrected for the number of comparisons (Holm).",
         f"Chance of such differences if there were none: domains {p_text(found.p_domains)}, "
-        f"strata {p_text(found.p_strata)}"
+        f"strata {p_text(found.p_strata)}, corrected for asking twice"
         + ("; strata were looked for on each half of the rows and tested on the other." if found.searched else "."),
         "η, the invariance asked of a domain, and ρ, the smoothness asked of a cell, are those of Proposition 1 of RPO "
         "with its scales mended: η has mean one over domains, ρ over rows.",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rpo.engine.progress import Show
 from rpo.exceptions import InputError
+from rpo.experiments.significance import holm
 from rpo.functional.penalties import optimal_penalties
 from rpo.functional.statistics import MIN_ROWS, borrow, cell_weight, r_hat, shrink, sigma
 from rpo.grouping import find_strata
@@ -36,7 +37,8 @@ class Quality:
     """What is known about a table's quality.
 
     `domains`, `strata` and `cells` are ranked worst first, those too small to judge last; `rows` are those to look at
-    first. `p_domains` and `p_strata` are the chances of such differences in noise if there were none.
+    first. `p_domains` and `p_strata` are the chances of such differences in noise if there were none, corrected for
+    asking two questions (Holm).
     """
 
     domains: pd.DataFrame
@@ -136,6 +138,8 @@ def assess(
     strata["share"] = strata["n"] / strata["n"].sum()
     strata["scarce"] = strata["share"] < SCARCE / len(names)
     p_domains = differ(found.squared, found.domain, kurtosis(found.squared, found.domain))
+    # Two questions are asked of a table in which nothing differs: both together may err once in twenty.
+    p_domains, p_strata = (float(p or 0.0) for p in holm([p_domains, p_strata]))
     # One that stands out where the whole shows no difference stands out by chance.
     domains["noisy"] &= p_domains < SURE
     strata["noisy"] &= p_strata < SURE
