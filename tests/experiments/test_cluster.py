@@ -17,6 +17,7 @@ from rpo.exceptions import InputError, TrainingError
 from rpo.experiments import Store, execute
 from rpo.experiments import cluster as dask
 from rpo.experiments.cluster import Cluster
+from rpo.scheduler import connect
 
 SCRIPT = Path(__file__).with_name("small.py")
 clusters = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("clusters.py"))))
@@ -154,7 +155,7 @@ def test_an_address_that_nobody_answers_is_one_line_within_ten_seconds(tmp_path)
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
         start = time.monotonic()
         with pytest.raises(InputError, match="no Dask scheduler answers") as caught:
-            Cluster(address).reach()
+            connect(address)
     assert time.monotonic() - start < 10
     assert "\n" not in str(caught.value)
 
@@ -169,14 +170,14 @@ def test_something_else_that_answers_is_one_line(tmp_path):
 
         threading.Thread(target=answer, daemon=True).start()
         with pytest.raises(InputError, match="no Dask scheduler answers") as caught:
-            Cluster(f"tcp://127.0.0.1:{server.getsockname()[1]}").reach()
+            connect(f"tcp://127.0.0.1:{server.getsockname()[1]}")
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("address", ["", "nowhere", "http://127.0.0.1:80"])
 def test_what_is_no_address_is_one_line(address):
     with pytest.raises(InputError, match="--cluster is empty|no Dask scheduler answers"):
-        Cluster(address).reach()
+        connect(address)
 
 
 def _listening(pid):

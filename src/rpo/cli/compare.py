@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from rpo.cli.bench.shared import Cluster
 from rpo.cli.tables import (
     AskedTask,
     Category,
@@ -44,9 +45,7 @@ def compare(
         str, typer.Option(help="How hyper-parameters are chosen: validation, irm, formula.")
     ] = "validation",
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Worker processes. (default: one a core)")] = None,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Work on the Dask cluster whose scheduler listens here.")
-    ] = None,
+    cluster: Cluster = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where trainings are kept. (default: out/compare-NAME)")
     ] = None,

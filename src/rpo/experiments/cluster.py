@@ -4,7 +4,6 @@ A worker builds the data of its runs from their specification and keeps them. Fi
 user's table) are put on each worker once, also on those that join later.
 """
 
-import logging
 import sys
 import threading
 import time
@@ -15,19 +14,15 @@ from pathlib import Path
 from queue import Empty, Queue
 from typing import Any
 
+from distributed import Client, KilledWorker, Worker, WorkerPlugin
+
 from rpo.exceptions import InputError, TrainingError
 from rpo.experiments.problems import load
 from rpo.experiments.records import Record
 from rpo.experiments.specification import Run
 from rpo.experiments.stacks import run_stack
+from rpo.scheduler import connect
 
-try:
-    from distributed import Client, KilledWorker, Worker, WorkerPlugin
-    from distributed.comm.addressing import get_address_host_port
-except ImportError:
-    raise InputError("a cluster needs Dask: pip install 'rpo[cluster]'") from None
-
-CONNECT = 4.0  # seconds for an answer
 PATIENCE = 60.0  # seconds without any worker, once there were some
 GO_ON = "what is done is kept, and the same command goes on"
 
@@ -43,15 +38,10 @@ class Cluster:
     files: Mapping[str, bytes] = field(default_factory=dict)
     use: Callable[[Path], None] | None = None
 
-    def reach(self) -> "Cluster":
-        """Itself, if its scheduler answers: to be known before anything is computed."""
-        _connect(self.address).close()  # type: ignore[no-untyped-call]
-        return self
-
 
 def results(stacks: Sequence[Sequence[Run]], cluster: Cluster) -> Iterator[list[Record]]:
     """The records of each stack, in the order in which they come; a stack whose worker is lost is done by another."""
-    with _connect(cluster.address) as client:
+    with connect(cluster.address) as client:
         _check_workers(client, cluster.address)
         if cluster.use is not None:
             client.register_plugin(_Files(cluster.files, cluster.use))
@@ -62,22 +52,6 @@ def results(stacks: Sequence[Sequence[Run]], cluster: Cluster) -> Iterator[list[
         waiting = _Waiting(client, cluster.address)
         for _ in futures:
             yield _records(waiting.for_one_of(done), cluster.address)
-
-
-def _connect(address: str) -> Client:
-    if not address:  # Dask would start a cluster of its own
-        raise InputError("--cluster is empty: give the address of a Dask scheduler, such as tcp://10.0.0.5:8786")
-    for name in ("distributed", "distributed.client"):  # what goes wrong is said in one line, by us
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-    try:
-        get_address_host_port(address)  # a client that fails on this would take long to go away
-        return Client(address, timeout=CONNECT, set_as_default=False, name="rpo")  # type: ignore[no-untyped-call]
-    except Exception as error:  # whatever listens there may say anything
-        words = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(
-            f"no Dask scheduler answers at {address} ({words[:120]}): start one with `dask scheduler`, "
-            "or leave --cluster out to work on this machine"
-        ) from None
 
 
 def _check_workers(client: Client, address: str) -> None:

@@ -16,6 +16,7 @@ from rpo.experiments.records import Record
 from rpo.experiments.specification import Run, canonical
 from rpo.experiments.stacks import pack, run_stack
 from rpo.experiments.store import Store
+from rpo.scheduler import reached
 
 if TYPE_CHECKING:
     from rpo.experiments.cluster import Cluster
@@ -102,11 +103,11 @@ def execute(
 
 def cluster_at(address: str | None) -> "Cluster | None":
     """The cluster that was named, if one was; it must answer."""
-    if address is None:
+    if reached(address) is None:
         return None
     from rpo.experiments.cluster import Cluster
 
-    return Cluster(address).reach()
+    return Cluster(str(address))
 
 
 def _results(stacks: Sequence[Sequence[Run]], jobs: int, cluster: "Cluster | None") -> Iterator[list[Record]]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rpo.scheduler import reached
+
 if TYPE_CHECKING:
     from rpo.experiments.runner import Records
     from rpo.experiments.specification import Run
@@ -22,7 +24,11 @@ Jobs = Annotated[
 ]
 Cluster = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="Work on the Dask cluster whose scheduler listens here, not on this machine."),
+    typer.Option(
+        metavar="ADDRESS",
+        help="Work on the Dask cluster whose scheduler listens here, not on this machine.",
+        callback=reached,
+    ),
 ]
 Out = Annotated[
     Path | None,

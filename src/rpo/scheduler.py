@@ -1,0 +1,52 @@
+"""The scheduler of a Dask cluster: connected to, or one line within seconds.
+
+Nothing heavy is imported here, so that a command can ask before it does anything else.
+"""
+
+import logging
+from typing import TYPE_CHECKING
+
+from rpo.exceptions import InputError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+PATIENCE = 4.0  # seconds for an answer
+
+
+def connect(address: str) -> "Client":
+    """A client of the scheduler at an address.
+
+    >>> connect("nowhere")
+    Traceback (most recent call last):
+    ...
+    rpo.exceptions.InputError: no Dask scheduler answers at nowhere (missing port number in address ...
+    """
+    try:
+        from distributed import Client
+        from distributed.comm.addressing import get_address_host_port
+    except ImportError:
+        raise InputError("a cluster needs Dask: pip install 'rpo[cluster]'") from None
+    if not address:  # Dask would start a cluster of its own
+        raise InputError("--cluster is empty: give the address of a Dask scheduler, such as tcp://10.0.0.5:8786")
+    for name in ("distributed", "distributed.client"):  # what goes wrong is said in one line, by us
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        get_address_host_port(address)  # a client that fails on this would take long to go away
+        return Client(address, timeout=PATIENCE, set_as_default=False, name="rpo")  # type: ignore[no-untyped-call]
+    except Exception as error:  # whatever listens there may say anything
+        words = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(
+            f"no Dask scheduler answers at {address} ({words[:120]}): start one with `dask scheduler`, "
+            "or leave --cluster out to work on this machine"
+        ) from None
+
+
+def reached(address: str | None) -> str | None:
+    """The address, if somebody answers there: to be known before anything is computed.
+
+    >>> reached(None)
+    """
+    if address is not None:
+        connect(address).close()  # type: ignore[no-untyped-call]
+    return address
