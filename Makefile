@@ -36,6 +36,7 @@ test-slow: install ## the checks that take minutes
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -q -m slow
 
 bench: install ## measured ratios, printed and written to benchmarks/results
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"
 	$(BIN)/python -m benchmarks
 
 format: install ## rewrite the sources in the project's format
