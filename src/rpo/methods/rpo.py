@@ -40,7 +40,8 @@ def algorithm_1(run: "Preparation") -> State:
     # 3. Train with the LipIRM loss.
     first = first_stage(run) if run.first is None else run.first
     # 4. For all e and k, estimate r̂_ek and σ²_ek.
-    noise = [noise_of(run, model, first["residual"][model]) for model in range(run.models)]
+    shrunk = run.option("scheme") == "calibrated"
+    noise = [noise_of(run, model, first["residual"][model], shrunk) for model in range(run.models)]
     # 5. For all e and k, compute ρ_k* and η_e* using Proposition 1.
     penalties = [penalties_of(run, model, noise[model]) for model in range(run.models)]
     # 6. Randomly reinitialise the parameters.  7. Train with the LipIRM loss: the engine does, with this state.
@@ -75,13 +76,13 @@ def residuals(run: "Preparation", method: str, fractions: tuple[float, ...], **n
     return {"residual": residual[model, best], "lam": lam[model, best]}
 
 
-def noise_of(run: "Preparation", model: int, residual: Tensor) -> Array:
-    r"""σ_ek of one model: borrowed where a cell is too small; shrunk, too, by the calibrated scheme."""
+def noise_of(run: "Preparation", model: int, residual: Tensor, shrunk: bool) -> Array:
+    r"""σ_ek of one model: borrowed where a cell is too small, and shrunk by empirical Bayes if asked for."""
     domain, stratum, weight = run.rows(model)
     shape = {"n_domains": run.data.n_domains, "n_strata": run.data.n_strata}
     count = cell_weight(domain, stratum, weight=weight, **shape)
     noise = borrow(sigma(residual.cpu().numpy(), domain, stratum, weight=weight, **shape), count)
-    return shrink(noise, count) if run.option("scheme") == "calibrated" else noise
+    return shrink(noise, count) if shrunk else noise
 
 
 def penalties_of(run: "Preparation", model: int, noise: Array) -> Penalties:

@@ -9,12 +9,11 @@ from torch import Tensor
 
 from rpo.engine.data import COLUMNS, Batch, Data
 from rpo.engine.nets import Net, Params
-from rpo.functional.statistics import Array, borrow, cell_weight, shrink
-from rpo.functional.statistics import sigma as cell_noise
+from rpo.functional.statistics import Array, cell_weight
 from rpo.functional.weights import CLIP, clip_ratio, informativeness, mean_one, precision
 from rpo.methods.erm_screened import kept_features
 from rpo.methods.registry import BOTH, State, Terms, Values, log_uniform, method, uniform
-from rpo.methods.rpo import LAM_FRACTIONS, residuals
+from rpo.methods.rpo import LAM_FRACTIONS, noise_of, residuals
 from rpo.methods.terms import ANNEAL, ESTIMATOR, ETA, REDUCTION, RESCALE, lipirm
 
 if TYPE_CHECKING:
@@ -73,7 +72,8 @@ def _masked(data: Data, kept: Tensor) -> Data:
 def prepare(run: "Preparation") -> State:
     """Noise of every cell from the first stage, and the weights that follow."""
     first = first_stage(run) if run.first is None else run.first
-    noise = [noise_of(run, model, first["residual"][model]) for model in range(run.models)]
+    shrunk = run.option("shrink") == "on"
+    noise = [noise_of(run, model, first["residual"][model], shrunk) for model in range(run.models)]
     weights = [weights_of(run, model, noise[model]) for model in range(run.models)]
     weight = run.tensor(weights)
     eta = run.number("eta")[:, None].expand(-1, run.data.n_domains).contiguous()
@@ -100,15 +100,6 @@ def _kept_in_the_end(run: "Preparation", kept: Tensor, weight: Tensor) -> Tensor
     importance = weight[torch.arange(run.models)[:, None], domain, stratum]
     both = kept * kept_features(run, run.number("alpha"), importance)
     return torch.where(both.sum(1, keepdim=True) > 0, both, kept)
-
-
-def noise_of(run: "Preparation", model: int, residual: Tensor) -> Array:
-    r"""σ̃_ek of one model: borrowed where a cell is too small, shrunk by empirical Bayes."""
-    domain, stratum, weight = run.rows(model)
-    shape = {"n_domains": run.data.n_domains, "n_strata": run.data.n_strata}
-    count = cell_weight(domain, stratum, weight=weight, **shape)
-    noise = borrow(cell_noise(residual.cpu().numpy(), domain, stratum, weight=weight, **shape), count)
-    return shrink(noise, count) if run.option("shrink") == "on" else noise
 
 
 def weights_of(run: "Preparation", model: int, noise: Array) -> Array:
