@@ -13,6 +13,7 @@ MAJORITY = 0.5  # share of the border that must have one colour
 BLUES, GREENS = (170.0, 260.0), (20.0, 170.0)
 SATURATED, LIT = 0.15, 0.25
 LIT_GREEN = 0.1  # leaves in the shade are darker than any sky
+AT_ONCE = 4096  # images: their borders as real numbers are large
 
 
 def context_of(images: NDArray[np.uint8]) -> NDArray[np.int8]:
@@ -29,9 +30,13 @@ def context_of(images: NDArray[np.uint8]) -> NDArray[np.int8]:
     _, height, width, _ = images.shape
     ring = np.ones((height, width), dtype=bool)
     ring[BORDER : height - BORDER, BORDER : width - BORDER] = False
-    colour = _colour(images[:, ring])
-    share = np.stack([(colour == c).mean(axis=1) for c in range(len(CONTEXTS))], axis=1)
-    return np.where(share.max(axis=1) >= MAJORITY, share.argmax(axis=1), UNCLEAR).astype(np.int8)
+    context = np.empty(len(images), dtype=np.int8)
+    for start in range(0, len(images), AT_ONCE):
+        some = slice(start, start + AT_ONCE)
+        colour = _colour(images[some][:, ring])
+        share = np.stack([(colour == c).mean(axis=1) for c in range(len(CONTEXTS))], axis=1)
+        context[some] = np.where(share.max(axis=1) >= MAJORITY, share.argmax(axis=1), UNCLEAR)
+    return context
 
 
 def _colour(pixels: NDArray[np.uint8]) -> NDArray[np.int8]:
