@@ -4,7 +4,9 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from rpo.functional.statistics import MIN_ROWS
+from rpo.report.page_numbers import percent
 from rpo.tables.grouped import SURE, WORTH_TELLING
+from rpo.tables.noise import LEVEL
 from rpo.tables.residuals import FOLDS
 from rpo.tables.words import p_text
 
@@ -19,8 +21,8 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (
     done = [
         f"A small network was fitted to {len(ready.columns)} columns in {FOLDS} folds, so that every row was judged by "
         f"a model that had not seen it; smoothness λ = {found.residuals.lam:.3g}, the best of three in the same folds.",
-        f"Noise is the root of the mean squared residual, {unit}. Its 95 % interval takes the tails into account: "
-        f"their kurtosis here is {found.kurtosis:.1f}, and 3 would be Gaussian.",
+        f"Noise is the root of the mean squared residual, {unit}. Its {percent(LEVEL)} interval takes the tails into "
+        f"account: their kurtosis here is {found.kurtosis:.1f}, and 3 would be Gaussian.",
         f"A domain or stratum is called noisy if its noise is at least {WORTH_TELLING} times that of the rest and the "
         f"chance of that without a difference is below {SURE}, corrected for the number of comparisons (Holm).",
         f"Chance of such differences if there were none: domains {p_text(found.p_domains)}, "

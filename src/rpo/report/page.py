@@ -7,16 +7,14 @@ gives the same heat map as a matplotlib figure.
 
 import base64
 import hashlib
-import math
 import os
-import statistics
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rpo.exceptions import InputError
 from rpo.report import domains, doubts, heat, held_out, rows, strata, summary
+from rpo.report.page_numbers import decimals, number, sortable
 from rpo.tables.words import p_text
 
 if TYPE_CHECKING:
@@ -87,43 +85,6 @@ def _text(name: str) -> str:
 def _hash(script: str) -> str:
     """What the page's policy names the one script by that may run in it."""
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-
-
-def number(value: Any, digits: int | None = None) -> str:
-    """A number with three digits, or as many decimals as its column has; a dash where there is none.
-
-    >>> number(1234.5), number(0.01234), number(float("nan")), number(12), number(-0.5, 2)
-    ('1,230', '0.0123', '–', '12', '−0.50')
-    """
-    if sortable(value) == "":
-        return "–"
-    if digits is not None:
-        return f"{value:,.{digits}f}".replace("-", "−")
-    if float(value) == int(value) or abs(value) >= 1e5:
-        return f"{value:,.0f}"
-    rounded = float(f"{value:.3g}")
-    return f"{rounded:,.0f}" if abs(rounded) >= 1000 else f"{rounded:.3g}"
-
-
-def decimals(values: Iterable[Any]) -> int:
-    """The decimals of a column, so that a value in its middle has three digits and points stand under one another.
-
-    >>> decimals([0.123, 0.5, 12.0]), decimals([1500.0]), decimals([float("nan")])
-    (3, 0, 0)
-    """
-    sizes = [abs(float(value)) for value in values if sortable(value) != "" and value != 0]
-    return min(6, max(0, 2 - math.floor(math.log10(statistics.median(sizes))))) if sizes else 0
-
-
-def sortable(value: Any) -> Any:
-    """What the page's script sorts by: the value itself, to six digits, or nothing.
-
-    >>> sortable(float("nan")), sortable(None), sortable(1 / 3)
-    ('', '', 0.333333)
-    """
-    if value is None or str(value) in ("nan", "<NA>"):
-        return ""
-    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def short(text: Any, most: int = 90) -> str:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rpo.report.page_numbers import percent, plain
+from rpo.report.page_numbers import decimals, number, percent
 
 if TYPE_CHECKING:
     from rpo.tables.quality import Quality
@@ -14,14 +14,14 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (
     """Sentences, and tiles of figures."""
     ready, scale = found.prepared, found.residuals.scale
     tiles = [
-        ("rows", plain(len(ready.y))),
-        ("domains", plain(len(found.domains))),
-        ("strata", plain(len(found.strata))),
-        ("noise overall", plain(found.noise)),
+        ("rows", number(len(ready.y))),
+        ("domains", number(len(found.domains))),
+        ("strata", number(len(found.strata))),
+        ("noise overall", number(found.noise, decimals([found.noise]))),
     ]
     if ready.task == "regression":
         tiles.append(("of the variance explained", percent(1 - (found.noise / scale) ** 2)))
     else:
         share = np.unique(ready.y, return_counts=True)[1].max() / len(ready.y)
-        tiles += [("classes", plain(len(np.unique(ready.y)))), ("largest class", percent(share))]
+        tiles += [("classes", number(len(np.unique(ready.y)))), ("largest class", percent(share))]
     return {"kind": "summary", "id": "summary", "sentences": found.summary, "tiles": tiles}
