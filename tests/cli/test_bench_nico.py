@@ -79,6 +79,8 @@ def test_tables_from_a_folder_and_lists_and_the_second_time_nothing_is_done(
         (("--root", ".", "--photos"), "give either --root"),
         (("--photos", "--lists", "."), "--lists goes with --root"),
         (("--root", "nowhere"), "nowhere is not a folder"),
+        (("--root", "nowhere", "--profile", "slow"), "unknown profile 'slow'"),
+        (("--root", "nowhere", "--selection", "best"), "unknown selection rule 'best'"),
         (("--root", "{empty}"), "holds no picture in in_forest, on_beach, on_grass, on_snow"),
     ],
 )

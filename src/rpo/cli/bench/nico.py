@@ -68,6 +68,7 @@ def nico(
         rpo bench nico --root NICO --backbone mynets:resnet
     """
     from rpo.experiments import nico as study
+    from rpo.experiments.selection import get_rule
 
     given = {
         "--root": root,
@@ -93,20 +94,18 @@ def nico(
         extra=words,
         family="photos" if photos else "nico",
     )
-    data, album = _data(root, photos, lists, folder, backbone)
+    data = _data(root, photos, lists, folder, backbone)
+    views = [*study.heads(data, profile, seeds, leave_one_out=asked.leave_one_out), study.through(data, profile, seeds)]
+    get_rule(selection)  # a word that is none is noticed before the pictures are looked at
+    album = _album(root, folder)
     _extract(album, backbone)
     if photos:
         _ladder(asked, data, album)
-    views = study.heads(data, profile, seeds, leave_one_out=asked.leave_one_out)
-    show(asked, [*views, study.through(data, profile, seeds)])
+    show(asked, views)
 
 
-def _data(
-    root: Path | None, photos: bool, lists: Path | None, folder: Path | None, backbone: str
-) -> "tuple[DataSpec, Album]":
-    """The data of all studies, and the pictures they are drawn from."""
-    from rpo.datasets.nico import HOMES, nico_album
-    from rpo.datasets.photos import PER_CELL, photo_album
+def _data(root: Path | None, photos: bool, lists: Path | None, folder: Path | None, backbone: str) -> "DataSpec":
+    """The data of all studies."""
     from rpo.experiments.specification import DataSpec
 
     if photos == (root is not None):
@@ -115,13 +114,20 @@ def _data(
         raise InputError("--lists goes with --root, --folder with --photos")
     paths = {"folder": folder} if photos else {"root": root, "lists": lists}
     known = {name: str(path.absolute()) for name, path in paths.items() if path is not None}
-    spec = DataSpec(name="photos" if photos else "nico", options={**known, "backbone": backbone})
+    return DataSpec(name="photos" if photos else "nico", options={**known, "backbone": backbone})
+
+
+def _album(root: Path | None, folder: Path | None) -> "Album":
+    """The pictures that the data are drawn from."""
+    from rpo.datasets.nico import HOMES, nico_album
+    from rpo.datasets.photos import PER_CELL, photo_album
+
     if root is None:
-        return spec, photo_album(folder, PER_CELL)
+        return photo_album(folder, PER_CELL)
     album = nico_album(root, [*HOMES[0], *HOMES[1]])
     for line in album.report():
         typer.echo(f"Left out: {line}", err=True)
-    return spec, album
+    return album
 
 
 def _extract(album: "Album", backbone: str) -> None:
