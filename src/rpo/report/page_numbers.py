@@ -9,13 +9,13 @@ from typing import Any
 def number(value: Any, digits: int | None = None) -> str:
     """A number with three digits, or as many decimals as its column has; a dash where there is none.
 
-    >>> number(1234.5), number(0.01234), number(float("nan")), number(12), number(-0.5, 2)
-    ('1,230', '0.0123', '–', '12', '−0.50')
+    >>> number(1234.5), number(0.01234), number(float("nan")), number(12), number(-0.5, 2), number(-1e-9, 2)
+    ('1,230', '0.0123', '–', '12', '−0.50', '0.00')
     """
     if sortable(value) == "":
         return "–"
     if digits is not None:
-        return f"{value:,.{digits}f}".replace("-", "−")
+        return f"{round(value, digits) + 0.0:,.{digits}f}".replace("-", "−")
     if float(value) == int(value) or abs(value) >= 1e5:
         return f"{value:,.0f}"
     rounded = float(f"{value:.3g}")
