@@ -21,7 +21,7 @@ class Processes:
 
     def start_scheduler(self, port: int = 0) -> None:
         self.file.unlink(missing_ok=True)
-        self.scheduler = self._start("scheduler", "--port", port, "--no-dashboard", "--scheduler-file", self.file)
+        self.scheduler = self._start("scheduler", "--port", port, "--scheduler-file", self.file)
         while True:
             try:
                 self.address = json.loads(self.file.read_text())["address"]
@@ -32,13 +32,14 @@ class Processes:
 
     def add_worker(self, *words: object) -> "subprocess.Popen[bytes]":
         place = self.folder / f"worker-{len(self.workers)}"
-        options = ("--nthreads", 1, "--no-nanny", "--no-dashboard", "--local-directory", place)
+        options = ("--nthreads", 1, "--no-nanny", "--local-directory", place)
         self.workers.append(self._start("worker", self.address, *options, *words))
         return self.workers[-1]
 
     def _start(self, kind: str, *words: object) -> "subprocess.Popen[bytes]":
         module = f"distributed.cli.dask_{kind}"
-        command = [sys.executable, "-m", module, "--host", "127.0.0.1", *map(str, words)]
+        loopback = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
+        command = [sys.executable, "-m", module, *loopback, *map(str, words)]
         return subprocess.Popen(command, cwd=self.folder, **QUIET)
 
     def stop(self) -> None:

@@ -37,12 +37,13 @@ def table(of: Study, records: dict) -> str:
     return to_csv(make_table(of, records, get_rule("validation"), title="small"))
 
 
-# Long enough to be killed in, one run a stack so that there is much to lose.
+# Long enough to be killed in, one run a stack so that there is much to lose; `--long` for many kills.
 KILLED = {"steps": 80, "seeds": 4}
+LONG = {"steps": 80, "seeds": 16}
 
 
 def main(folder: Path, jobs: int, address: str | None = None) -> None:
-    killed = study(**KILLED)
+    killed = study(**(LONG if "--long" in sys.argv else KILLED))
     cluster = cluster_at(address)
     found = execute(killed.runs(), Store(folder), jobs=jobs, cluster=cluster, width=1, progress=False)
     (folder / "table.csv").write_text(table(killed, found))

@@ -182,3 +182,39 @@ def _alive(pid):
     except FileNotFoundError:
         return False
     return state != "Z"
+
+
+@pytest.mark.slow
+def test_twenty_kills_lose_double_and_tear_nothing(small, tmp_path):
+    """Ten with one process, ten with two workers: after each, all records are whole and those of before untouched."""
+    study = small.study(**small.LONG)
+    folder = tmp_path / "killed"
+    (folder / "runs").mkdir(parents=True)
+    seed = random.randrange(2**32)
+    moments, before, kills = random.Random(seed), {}, 0
+    for jobs in (1, 2):
+        pipe = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        with _start(folder, jobs, "--fork", "--long", **pipe) as server:
+            for _ in range(10):
+                print(file=server.stdin, flush=True)
+                pid = int(server.stdout.readline())
+                while len(_records(folder)) == len(before):
+                    time.sleep(0.002)
+                time.sleep(moments.uniform(0, 0.25))
+                os.kill(pid, signal.SIGKILL)
+                kills += int(server.stdout.readline()) == -signal.SIGKILL
+                store = Store(folder)
+                done = plan(study.runs(), store).done
+                assert not store.corrupt, f"a torn record (seed {seed}): {store.corrupt}"
+                after = {path: path.stat().st_mtime_ns for path in _records(folder)}
+                assert len(done) == len(after)
+                assert before.items() < after.items(), f"a record was lost or done again (seed {seed})"
+                before = after
+            server.stdin.close()
+    assert kills == 20, f"it ended before it was killed (seed {seed}): make the study longer"
+    assert len(before) < len(study.runs())
+    assert _start(folder, 2, "--long").wait() == 0
+    names = sorted(path.name for path in (folder / "runs").iterdir())
+    assert names == sorted(f"{run.digest}.json" for run in study.runs()), f"seed {seed}"
+    undisturbed = execute(study.runs(), Store(tmp_path / "undisturbed"), progress=False)
+    assert (folder / "table.csv").read_text() == small.table(study, undisturbed), f"seed {seed}"
