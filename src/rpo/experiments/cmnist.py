@@ -12,6 +12,7 @@ from rpo.experiments.metrics import METRICS
 from rpo.experiments.profiles import Profile, get_profile, grid
 from rpo.experiments.specification import DataSpec, Number, Training
 from rpo.experiments.study import Row, Setting, Study
+from rpo.experiments.table1 import CONTROLLED
 from rpo.experiments.tables import Table
 from rpo.experiments.view import View
 from rpo.experiments.words import across, controls, ranking
@@ -190,9 +191,10 @@ def numbers_of(settings: str) -> tuple[int, ...]:
 
 def summary(table: Table) -> list[str]:
     """Where RPO stands in each setting, and whether the place of its penalties matters."""
-    here = {row.label for row in table.study.rows}
-    same = SAME_FORM if SAME_FORM in here else "IRM + lip"
-    what = "IRM + lip in the same sum form" if same == SAME_FORM else "IRM + lip, which is RPO with uniform penalties"
-    own = [label for label in (PERMUTED, UNIFORM) if label in here]
+    if SAME_FORM in {row.label for row in table.study.rows}:
+        said = controls(table, CONTROLLED, (SAME_FORM,), (PERMUTED, UNIFORM))
+    else:
+        what = "IRM + lip, which is RPO with its penalties made uniform, and RPO's own penalties permuted"
+        said = controls(table, what, (), ("IRM + lip", PERMUTED))
     where = [across(table, COMPARISON)] if table.tall else [ranking(table, s, COMPARISON) for s in table.study.settings]
-    return [*where, controls(table, what, (same,), own)]
+    return [*where, said]

@@ -81,8 +81,8 @@ def curves_figure(table: Table, curves: Sequence[Curve]) -> "Figure":
         axis.set(xlabel=curve.words)
         axis.spines[["top", "right"]].set_visible(False)
     first = figure.axes[0]
-    low, high = first.get_ylim()
-    first.set(ylabel="accuracy in the test domain", ylim=(max(0.0, low), min(1.0, high)))
+    bottom, top = first.get_ylim()
+    first.set(ylabel="accuracy in the test domain", ylim=(max(0.0, bottom), min(1.0, top)))
     figure.legend(*first.get_legend_handles_labels(), frameon=False, fontsize=8, loc="outside right upper")
     _caption(figure, table, f"bands: {CONFIDENCE:.0%} intervals of the mean over seeds, by Student's t")
     return figure

@@ -78,9 +78,9 @@ def to_rich(table: Table) -> "Group":
     from rich.text import Text
 
     shown = RichTable(title=table.title, title_justify="left")
-    shown.add_column("")
+    shown.add_column("", no_wrap=True)
     for name in header(table):
-        shown.add_column(name, justify="right", no_wrap=True)
+        shown.add_column(name.replace(", ", "\n").replace(" (", "\n("), justify="right", no_wrap=True)
     for section, rows in body(table, lambda cell, best: f"[bold]{cell_text(cell)}[/bold]" if best else cell_text(cell)):
         shown.add_row(f"[italic]{section}[/italic]")
         for label, texts in rows:

@@ -47,7 +47,7 @@ def across(table: Table, section: str) -> str:
 
 def controls(table: Table, what: str, same: Iterable[str], own: Iterable[str]) -> str:
     """Where the reference differs from its controls, by Welch's test and by the paired one, which sees smaller
-    differences since the seeds are shared. `own` are its own penalties dealt out otherwise."""
+    differences since the seeds are shared. `what` names them; `own` are its own penalties dealt out otherwise."""
     same, own = list(same), list(own)
     cells = [(label, s, table.cell(label, s.label)) for label in (*same, *own) for s in table.study.settings]
     name = table.study.reference
@@ -68,10 +68,7 @@ def controls(table: Table, what: str, same: Iterable[str], own: Iterable[str]) -
     words = "; ".join(
         f"by {test} test from {len(which)}{': ' if which else ''}{', '.join(which)}" for test, which in found.items()
     )
-    line = (
-        f"Controls ({what}, {name}'s own penalties permuted, and made uniform): of {len(cells)}, "
-        f"{name} differs with p < {SURE} {words}."
-    )
+    line = f"Controls ({what}): of {len(cells)}, {name} differs with p < {SURE} {words}."
     if better:
         return f"{line} It is better than its own penalties permuted or made uniform on {listed(sorted(better))}."
     return (
