@@ -94,9 +94,8 @@ def execute(
         records = dict(todo.done)
         with Bar(todo.missing, label, progress) as bar:
             for stack in _results(todo.stacks, jobs, cluster):
-                for record in stack:
-                    store.write(record)
-                    records[record.run.digest] = record
+                store.write_all(stack)
+                records |= {record.run.digest: record for record in stack}
                 bar.advance(len(stack))
     return records
 

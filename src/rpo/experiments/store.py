@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from rpo.exceptions import InputError
 from rpo.experiments.files import TEMPORARY, hold, make_folder, write_whole
 from rpo.experiments.records import Record
 from rpo.experiments.specification import Run, canonical, sha256
+
+WRITERS = 8
 
 
 class Store:
@@ -65,6 +68,11 @@ class Store:
             os.replace(path, aside)
             self.aside.append(aside)
         self.corrupt.clear()
+
+    def write_all(self, records: Sequence[Record]) -> None:
+        """Keep several records. Each waits for the disk, and a disk takes many at once."""
+        with ThreadPoolExecutor(WRITERS) as writers:
+            list(writers.map(self.write, records))
 
     def write(self, record: Record) -> None:
         """Keep a record."""
