@@ -221,7 +221,9 @@ def cleanlab_scores(data: Corrupted, expected: Array, groups: Array | None) -> t
             by_row = 1 - lab.get_issues("label")["label_score"].to_numpy()
             return by_row, (np.bincount(groups, by_row) / np.bincount(groups))[groups]
         given = {} if groups is None else {"cluster_ids": groups}
-        types = {"label": {}, "underperforming_group": given}
+        # Its own processes cannot be started from a worker of ours.
+        alone = {"clean_learning_kwargs": {"find_label_issues_kwargs": {"n_jobs": 1}}}
+        types = {"label": alone, "underperforming_group": given}
         lab.find_issues(pred_probs=expected, features=features(data), issue_types=types)
     by_row, by_group = (1 - lab.get_issues(kind)[f"{kind}_score"].to_numpy() for kind in types)
     return by_row, by_group
