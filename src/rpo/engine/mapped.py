@@ -43,7 +43,10 @@ def on_disk(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
     try:
         with tempfile.TemporaryFile() as file:
-            os.posix_fallocate(file.fileno(), 0, max(1, size))
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, max(1, size))
+            else:  # macOS cannot promise the space
+                os.ftruncate(file.fileno(), max(1, size))
             return np.memmap(file, dtype=dtype, mode="r+", shape=shape)
     except OSError as error:
         folder = tempfile.gettempdir()
