@@ -32,8 +32,9 @@ class Problem:
         return sum(data.x.nbytes for data in (self.train, self.validation, *self.tests.values()))
 
 
-# Memory for problems that are kept: hundreds of tables, or two draws of the images, which are cheap to draw again.
-KEPT_BYTES = 256 * 2**20
+# Memory for problems that are kept: hundreds of tables, or one draw of the images, which are cheap to draw again. More,
+# and joblib takes the worker for one that leaks.
+KEPT_BYTES = 128 * 2**20
 VALIDATION = 0.2  # share of the rows of training domains of images that models are chosen by
 
 PROBLEMS: dict[str, Callable[..., Problem]] = {}
