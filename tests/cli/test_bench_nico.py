@@ -72,6 +72,19 @@ def test_tables_from_a_folder_and_lists_and_the_second_time_nothing_is_done(
     assert [path.stat().st_mtime_ns for path in records] == times
 
 
+def test_a_small_folder_without_lists_is_enough_if_fewer_rows_are_asked_for(command, small, monkeypatch):
+    one_of_each = {name: getattr(nico, name)()[2:3] for name in ("comparison", "fair", "literal")}
+    for name, rows in one_of_each.items():
+        monkeypatch.setattr(nico, name, lambda rows=rows: rows)
+    root, backbone = small[:2], small[4:]
+    code, _, err = command("bench", "nico", *root, *backbone, "--dry-run", "--jobs", 1)
+    assert code == 2
+    assert "are left: ask for fewer rows" in err
+    code, out, _ = command("bench", "nico", *root, *backbone, "--rows", 40, "--dry-run", "--jobs", 1)
+    assert code == 0
+    assert " to do in " in out
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [

@@ -38,6 +38,9 @@ def nico(
         Path | None, typer.Option(help="A folder with NICO's published lists of domains. (default: our own rule)")
     ] = None,
     folder: Annotated[Path | None, typer.Option(help="With --photos: where CIFAR-10 is, if not in the cache.")] = None,
+    rows: Annotated[
+        int | None, typer.Option(help="Rows of a training domain, if not as many as published; a quarter for the test.")
+    ] = None,
     backbone: Annotated[
         str, typer.Option(help="Which frozen network makes features: lite0, or package.module:name of yours.")
     ] = "lite0",
@@ -74,6 +77,7 @@ def nico(
         "--root": root,
         "--lists": lists,
         "--folder": folder,
+        "--rows": rows,
         "--backbone": None if backbone == "lite0" else backbone,
     }
     words = " ".join(["--photos"] * photos + [f"{key} {value}" for key, value in given.items() if value is not None])
@@ -95,6 +99,8 @@ def nico(
         family="photos" if photos else "nico",
     )
     data = _data(root, photos, lists, folder, backbone)
+    if rows is not None:
+        data = study.with_options(data, rows=rows, test_rows=rows // 4)
     views = [*study.heads(data, profile, seeds, leave_one_out=asked.leave_one_out), study.through(data, profile, seeds)]
     get_rule(selection)  # a word that is none is noticed before the pictures are looked at
     album = _album(root, folder)
