@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tracemalloc
 from pathlib import Path
 from statistics import median
 
@@ -22,6 +23,7 @@ from rpo.engine.fingerprint import digest
 from rpo.engine.trained import Snapshot
 from rpo.experiments import DataSpec, Run, Store, Training, execute, plan
 from rpo.experiments.cluster import Cluster, results
+from rpo.experiments.records import Record
 from rpo.experiments.stacks import run_stack
 from rpo.scheduler import connect
 
@@ -61,23 +63,33 @@ def timed(stack: list[Run]) -> float:
 
 
 def on_a_cluster(quick: bool) -> list[Row]:
-    """What a stack costs beside its computing, with one worker: a stack of a second, and an empty one."""
-    stacks = 4 if quick else 10
-    with _cluster(1) as cluster, connect(cluster.scheduler_address) as client:
-        work = [runs_of(WIDTH, steps_for(1.0))] * stacks
-        client.gather(client.map(timed, [runs_of(WIDTH, 2)], pure=False))
-        start = time.perf_counter()
-        inside = client.gather(client.map(timed, work, pure=False))
-        outside = time.perf_counter() - start
-        empty = [[Run(data=DataSpec(name="confounded"), method="mean", seed=0)]] * 200
-        start = time.perf_counter()
-        within = client.gather(client.map(timed, empty, pure=False))
-        idle = (time.perf_counter() - start - sum(within)) / len(empty)
+    """What a stack costs beside its computing, with one worker; and how much of their time two workers compute.
+
+    The second does not depend on what else the machine does: two workers that compute all the time are twice one,
+    given a core each.
+    """
+    work = [runs_of(WIDTH, steps_for(1.0))] * (4 if quick else 10)
+    empty = [[Run(data=DataSpec(name="confounded"), method="mean", seed=0)]] * 200
+    with _cluster(1) as cluster:
+        inside, outside = _times(cluster, work)
+        within, without = _times(cluster, empty)
+    with _cluster(2) as cluster:
+        each, both = _times(cluster, work * 2)
     share = 100 * (outside - sum(inside)) / sum(inside)
     return [
         row(f"scale: a stack of {median(inside):.2g} s: what sending it adds", share, "%", "under 2"),
-        row("scale: sending an empty stack and its record", 1e3 * idle, "ms"),
+        row("scale: sending an empty stack and its record", 1e3 * (without - sum(within)) / len(empty), "ms"),
+        row("scale: time that two workers compute, of all they have", 100 * sum(each) / (2 * both), "%", "at least 90"),
     ]
+
+
+def _times(cluster: LocalCluster, stacks: list[list[Run]]) -> tuple[list[float], float]:
+    """Seconds that workers had each stack for, and seconds until all were back."""
+    with connect(cluster.scheduler_address) as client:
+        client.gather(client.map(timed, [runs_of(WIDTH, 2)] * 4, pure=False))  # everything imported, data built
+        start = time.perf_counter()
+        inside: list[float] = client.gather(client.map(timed, stacks, pure=False))
+        return inside, time.perf_counter() - start
 
 
 def runs_and_workers(quick: bool) -> list[Row]:
@@ -141,6 +153,8 @@ def fits(what: str, sizes: list[int], quick: bool) -> list[Row]:
         for size in sizes:
             path = Path(folder) / "table.parquet"
             _table(path, size if what == "rows" else 100_000, 10 if what == "rows" else size)
+            if what == "rows":
+                found.append(row(f"scale: {size:,} rows as Parquet", path.stat().st_size / 2**20, "MB"))
             for way, many in (("memory", 10**9), ("a file", 0)):
                 if what == "domains" and way == "memory":
                     continue
@@ -188,11 +202,17 @@ def bookkeeping() -> list[Row]:
                 store.read(each.run)
             read = time.perf_counter()
         size = sum(path.stat().st_size for path in store.runs.iterdir()) / len(records)
+    plain = record.model_dump(mode="json")
+    tracemalloc.start()
+    held = [Record.model_validate(plain) for _ in range(500)]
+    memory = tracemalloc.get_traced_memory()[0] / len(held)
+    tracemalloc.stop()
     return [
         row("scale: planning a run", 1e3 * (planned - start) / len(runs), "ms"),
         row("scale: writing a record of a stack of 25, to the disk", 1e3 * (written - planned) / len(records), "ms"),
         row("scale: reading a record", 1e3 * (read - written) / len(records), "ms"),
-        row("scale: a record", size, "bytes"),
+        row("scale: a record on disk", size, "bytes"),
+        row("scale: a record in memory", memory, "bytes"),
     ]
 
 
