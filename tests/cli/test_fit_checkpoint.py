@@ -50,7 +50,7 @@ def test_it_is_an_option_of_the_command(command, homes, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ["stage-1-0", "training-0"])
 def test_sigterm_writes_a_checkpoint_and_exits_143(homes, tmp_path, stage):
-    words = ("fit", homes, *WORDS, "--steps", 600)
+    words = ("fit", homes, *WORDS, "--steps", 1000)
     kept = ("--checkpoint", tmp_path / "c", "--every", 0.05)
     whole = rpo(*words, "-o", tmp_path / "whole")
     process = rpo(*words, "-o", tmp_path / "m", *kept)
@@ -61,7 +61,7 @@ def test_sigterm_writes_a_checkpoint_and_exits_143(homes, tmp_path, stage):
     assert (code, out, err.count("\n")) == (143, "", 1)
     assert "the same command goes on" in err
     step = load_snapshot(tmp_path / "c" / f"{stage}.safetensors").step
-    assert 0 < step < 600
+    assert 0 < step < 1000
     assert not (tmp_path / "m").exists()
     assert ended(rpo(*words, "-o", tmp_path / "m", *kept))[0] == 0
     assert ended(whole)[0] == 0
@@ -71,7 +71,7 @@ def test_sigterm_writes_a_checkpoint_and_exits_143(homes, tmp_path, stage):
 @pytest.mark.slow
 def test_twenty_kills_over_a_long_fit_lose_nothing(homes, tmp_path):
     """SIGKILL at random moments of both stages; every checkpoint found afterwards is whole and never steps back."""
-    words = ["fit", str(homes), *WORDS, "--steps", "500"]
+    words = ["fit", str(homes), *WORDS, "--steps", "1200"]
     assert ended(rpo(*words, "-o", tmp_path / "whole"))[0] == 0
     kept = tmp_path / "c"
     words += ["-o", str(tmp_path / "m"), "--checkpoint", str(kept), "--every", "0"]
@@ -103,7 +103,7 @@ def steps_in(folder):
 
 @pytest.mark.slow
 def test_a_second_fit_with_the_same_checkpoint_is_told(homes, tmp_path):
-    words = ("fit", homes, *WORDS, "--steps", 600, "--checkpoint", tmp_path / "c", "--every", 0.05)
+    words = ("fit", homes, *WORDS, "--steps", 1000, "--checkpoint", tmp_path / "c", "--every", 0.05)
     first = rpo(*words, "-o", tmp_path / "m")
     wait_for(tmp_path / "c" / "stage-1-0.safetensors", first)
     code, out, err = ended(rpo(*words, "-o", tmp_path / "n"))
