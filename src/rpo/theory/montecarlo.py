@@ -19,6 +19,8 @@ SETTLED = 1e-9
 SWEEPS, HELD = 4, 5
 """Factorisations, and steps with each, before a repetition is solved on its own."""
 
+NEAR = 0.02
+"""Pulls this close to those of the noiseless problem are found with its matrix: errors then shrink 25-fold a step."""
 
 LARGEST = 100.0
 """Pulls beyond this mean that the iteration has lost its way; the repetition is then solved on its own."""
@@ -117,8 +119,9 @@ def solve_many(problem: Problem, eta: ArrayLike, lam: float, rho: ArrayLike, y: 
 
         T(p) f = Σ_e (1 + p_e) r_e y_e,   T(p) = Σ_e (1 + 2 p_e) r_e − λ d/dx ρ d/dx,   p_e = 2 η_e G_e(f).
 
-    Newton's iteration on p, with T held for a few steps at an anchor. The tridiagonal matrices of all the repetitions
-    are the blocks of one long tridiagonal matrix, so each factorisation and each solve is a single call.
+    Newton's iteration on p, with T held for a few steps at an anchor: first one for all, then, where that is too
+    coarse, each repetition's own. The tridiagonal matrices of all the repetitions are then the blocks of one long
+    tridiagonal matrix, so each factorisation and each solve is a single call.
     A repetition that does not settle is given to :func:`solve_1d`.
 
     Example:
@@ -130,34 +133,16 @@ def solve_many(problem: Problem, eta: ArrayLike, lam: float, rho: ArrayLike, y: 
         True
     """
     functional = make_functional(problem, eta, lam, rho)
-    eta_e, mass = functional.eta, problem.mass
-    labels = y * mass[:, None]
+    labels = y * problem.mass[:, None]
     limit = SETTLED * float(np.abs(problem.truth).max())
-    f, pull = _first_guess(problem, functional, labels)
-    left = np.full(len(f), np.inf)
+    # Where noise moves the pulls little, the matrix of the noiseless problem does for all repetitions.
+    truth = (problem.mass * problem.truth)[:, None]
+    _, noiseless, _ = _held(functional, truth, np.zeros((1, problem.domains)), limit)
+    f, pull, left = _held(functional, labels, _positive(noiseless, problem.mass), limit, near=NEAR)
     for _ in range(SWEEPS):
-        anchor = _positive(pull, mass)
-        pull = anchor
-        factor = _block_factor(functional, anchor)
-        f = _block_solve(factor, _weighted(1 + anchor, labels))
-        u = 2 * mass[:, None] * f - labels
-        v = _block_solve(factor, u)
-        newton = np.linalg.inv(np.eye(problem.domains) + 4 * eta_e[:, None] * np.einsum("ebn,kbn->bek", u, v))
-        moved = np.zeros(len(f))
-        for _ in range(HELD):
-            gap = 2 * eta_e * _dummy_gradients(mass, labels, f) - pull
-            change = np.einsum("bek,bk->be", newton, gap)
-            pull = np.clip(pull + change, -LARGEST, LARGEST)
-            # T(pull) f = T(anchor) f + 2 (pull − anchor) r f, and df/dpull = −v tells the last f beforehand.
-            b = _weighted(1 + pull, labels)
-            b -= (2 * (pull - anchor)) @ mass * (f - _weighted(change, v))
-            b = _block_solve(factor, b)
-            previous, moved = moved, np.abs(b - f).max(1)
-            f = b
-            # Steps shrink by a constant factor, so the next one will be about moved²/previous.
-            left = moved**2 / (np.maximum(previous, moved) + TINY)
-            if (left <= limit).all():
-                return f, 0
+        if (left <= limit).all():
+            return f, 0
+        f, pull, left = _held(functional, labels, _positive(pull, problem.mass), limit)
     failed = 0
     for row in np.flatnonzero(~(left <= limit)):
         alone = solve_1d(problem, eta, lam, rho, y=y[:, row])
@@ -166,15 +151,39 @@ def solve_many(problem: Problem, eta: ArrayLike, lam: float, rho: ArrayLike, y: 
     return f, failed
 
 
-def _first_guess(problem: Problem, functional: Functional, labels: Array) -> tuple[Array, Array]:
-    """One Newton step from η = 0 with the Jacobian of the noiseless problem, which all the repetitions share."""
-    system = functional.half_hessian(problem.truth, np.zeros(problem.domains))
-    if system is None:
-        raise InputError("lam or rho is too small for this grid")
-    f = tridiagonal.solve(system.factor, labels.sum(0))
-    jacobian = np.eye(problem.domains) + 4 * functional.eta[:, None] * (system.u @ system.v.T)
-    gap = 2 * functional.eta * _dummy_gradients(problem.mass, labels, f)
-    return f, np.asarray(np.linalg.solve(jacobian, gap.T).T, dtype=np.float64)
+def _held(
+    functional: Functional, labels: Array, anchor: Array, limit: float, near: float = np.inf
+) -> tuple[Array, Array, Array]:
+    """Newton steps on the pulls with T held at the anchor: f, the pulls, and about how far f still is from settled.
+
+    The anchor is each repetition's own or one for all. Stops early where f has settled, and where the pulls go further
+    than `near` from the anchor, for the matrix held is then a poor one.
+    """
+    mass, eta = functional.mass, functional.eta
+    factor = _block_factor(functional, anchor)
+    f = _block_solve(factor, _weighted(1 + anchor, labels))
+    u = 2 * mass[:, None] * f - labels
+    v = _block_solve(factor, u)
+    newton = np.linalg.inv(np.eye(len(eta)) + 4 * eta[:, None] * np.einsum("ebn,kbn->bek", u, v))
+    pull = np.broadcast_to(anchor, (len(f), len(eta)))
+    moved, left = np.zeros(len(f)), np.full(len(f), np.inf)
+    for _ in range(HELD):
+        gap = 2 * eta * _dummy_gradients(mass, labels, f) - pull
+        change = np.einsum("bek,bk->be", newton, gap)
+        pull = np.clip(pull + change, -LARGEST, LARGEST)
+        if np.abs(pull - anchor).max() > near:
+            break
+        # T(pull) f = T(anchor) f + 2 (pull − anchor) r f, and df/dpull = −v tells the last f beforehand.
+        b = _weighted(1 + pull, labels)
+        b -= (2 * (pull - anchor)) @ mass * (f - _weighted(change, v))
+        b = _block_solve(factor, b)
+        previous, moved = moved, np.abs(b - f).max(1)
+        f = b
+        # Steps shrink by a constant factor, so the next one will be about moved²/previous.
+        left = moved**2 / (np.maximum(previous, moved) + TINY)
+        if (left <= limit).all():
+            break
+    return f, pull, left
 
 
 def _positive(pull: Array, mass: Array) -> Array:

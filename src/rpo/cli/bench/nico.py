@@ -6,22 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rpo.cli.bench.shared import (
-    Asked,
-    Cluster,
-    Correction,
-    DryRun,
-    Figures,
-    Jobs,
-    Json,
-    Out,
-    Page,
-    Profile,
-    Seeds,
-    Selection,
-    do,
-    show,
-)
+from rpo.cli.bench.shared import Asked, command, do, show
 from rpo.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -29,7 +14,9 @@ if TYPE_CHECKING:
     from rpo.experiments.specification import DataSpec
 
 
+@command(family=lambda own: "photos" if own["photos"] else "nico")
 def nico(
+    asked: Asked,
     root: Annotated[Path | None, typer.Option(help="The folder that holds NICO, in any of its layouts.")] = None,
     photos: Annotated[
         bool, typer.Option("--photos", help="The stand-in on CIFAR-10 (rpo data get photos) in place of NICO.")
@@ -44,17 +31,6 @@ def nico(
     backbone: Annotated[
         str, typer.Option(help="Which frozen network makes features: lite0, or package.module:name of yours.")
     ] = "lite0",
-    profile: Profile = "quick",
-    seeds: Seeds = None,
-    jobs: Jobs = None,
-    cluster: Cluster = None,
-    out: Out = None,
-    selection: Selection = "validation",
-    correction: Correction = "none",
-    dry_run: DryRun = False,
-    figures: Figures = None,
-    page: Page = None,
-    as_json: Json = False,
 ) -> None:
     """Accuracy and AUC on photos whose label is tied to their context, with uneven quality (setting 13).
 
@@ -73,36 +49,14 @@ def nico(
     from rpo.experiments import nico as study
     from rpo.experiments.selection import get_rule
 
-    given = {
-        "--root": root,
-        "--lists": lists,
-        "--folder": folder,
-        "--rows": rows,
-        "--backbone": None if backbone == "lite0" else backbone,
-    }
-    words = " ".join(["--photos"] * photos + [f"{key} {value}" for key, value in given.items() if value is not None])
-    asked = Asked(
-        name="nico",
-        profile=profile,
-        seeds=seeds,
-        jobs=jobs,
-        cluster=cluster,
-        out=out,
-        selection=selection,
-        usual_selection=study.RULE,
-        correction=correction,
-        dry_run=dry_run,
-        figures=figures,
-        page=page,
-        as_json=as_json,
-        extra=words,
-        family="photos" if photos else "nico",
-    )
     data = _data(root, photos, lists, folder, backbone)
     if rows is not None:
         data = study.with_options(data, rows=rows, test_rows=rows // 4)
-    views = [*study.heads(data, profile, seeds, leave_one_out=asked.leave_one_out), study.through(data, profile, seeds)]
-    get_rule(selection)  # a word that is none is noticed before the pictures are looked at
+    views = [
+        *study.heads(data, asked.profile, asked.seeds, leave_one_out=asked.leave_one_out),
+        study.through(data, asked.profile, asked.seeds),
+    ]
+    get_rule(asked.selection)  # a word that is none is noticed before the pictures are looked at
     album = _album(root, folder)
     _extract(album, backbone)
     if photos:

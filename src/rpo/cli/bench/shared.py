@@ -1,10 +1,12 @@
 """What all studies share: their options, and doing the runs, writing tables, figures and page, printing."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,11 +19,6 @@ if TYPE_CHECKING:
     from rpo.experiments.tables import Table
     from rpo.experiments.view import View
 
-Profile = Annotated[str, typer.Option(help="How much to run: 'quick' or 'paper'.")]
-Seeds = Annotated[int | None, typer.Option(help="Another number of seeds than the profile's.")]
-Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", help="Worker processes of one thread each. (default: one a core)")
-]
 Cluster = Annotated[
     str | None,
     typer.Option(
@@ -30,18 +27,27 @@ Cluster = Annotated[
         callback=reached,
     ),
 ]
-Out = Annotated[
-    Path | None,
-    typer.Option("--out", "-o", help="Where records, tables and figures go. (default: a folder in out/)"),
-]
-Selection = Annotated[
-    str, typer.Option(help="Which model is taken: validation, leave-one-out, irm, formula or oracle.")
-]
-Correction = Annotated[str, typer.Option(help="Of p-values for many comparisons: none or holm.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say how much there is to do, and stop.")]
-Figures = Annotated[Path | None, typer.Option(help="Another folder for the figures.")]
-Page = Annotated[Path | None, typer.Option(help="A Markdown page to put the results into.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the table as JSON.")]
+# What every study can be asked; the names are those of the fields of `Asked`.
+OPTIONS = {
+    "profile": Annotated[str, typer.Option(help="How much to run: 'quick' or 'paper'.")],
+    "seeds": Annotated[int | None, typer.Option(help="Another number of seeds than the profile's.")],
+    "jobs": Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Worker processes of one thread each. (default: one a core)")
+    ],
+    "cluster": Cluster,
+    "out": Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Where records, tables and figures go. (default: a folder in out/)"),
+    ],
+    "selection": Annotated[
+        str, typer.Option(help="Which model is taken: validation, leave-one-out, irm, formula or oracle.")
+    ],
+    "correction": Annotated[str, typer.Option(help="Of p-values for many comparisons: none or holm.")],
+    "dry_run": Annotated[bool, typer.Option("--dry-run", help="Say how much there is to do, and stop.")],
+    "figures": Annotated[Path | None, typer.Option(help="Another folder for the figures.")],
+    "page": Annotated[Path | None, typer.Option(help="A Markdown page to put the results into.")],
+    "as_json": Annotated[bool, typer.Option("--json", help="Print the table as JSON.")],
+}
 
 
 @dataclass(frozen=True)
@@ -49,21 +55,22 @@ class Asked:
     """What a person asked of a study; `extra` are the words of options that only this study has."""
 
     name: str
-    profile: str
+    profile: str = "quick"
     seeds: int | None = None
     jobs: int | None = None
+    cluster: str | None = None
     out: Path | None = None
     selection: str = "validation"
-    usual_selection: str = "validation"
     correction: str = "none"
     dry_run: bool = False
     figures: Path | None = None
     page: Path | None = None
     as_json: bool = False
+    usual: Mapping[str, str] = field(default_factory=dict)
+    """Where this study's defaults are not the ones above."""
     extra: str = ""
     family: str = ""
     """Studies of one family keep their records together, and so share the runs they have in common."""
-    cluster: str | None = None
 
     @property
     def folder(self) -> Path:
@@ -89,16 +96,58 @@ class Asked:
         >>> Asked("table1", "quick", seeds=5).command
         'rpo bench table1 --profile quick --seeds 5'
         """
+        usual = {"selection": "validation", "correction": "none", **self.usual}
         given = {
             "--profile": self.profile,
             "--seeds": self.seeds,
-            "--selection": None if self.selection == self.usual_selection else self.selection,
-            "--correction": None if self.correction == "none" else self.correction,
+            **{f"--{name}": getattr(self, name) for name in usual if getattr(self, name) != usual[name]},
             "--figures": self.figures,
             "--page": self.page,
         }
         words = [f"rpo bench {self.name}", self.extra, *(f"{k} {v}" for k, v in given.items() if v is not None)]
         return " ".join(word for word in words if word)
+
+
+def command(
+    *,
+    without: Container[str] = (),
+    family: Callable[[Mapping[str, Any]], str] = lambda _: "",
+    **usual: str,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a function of `asked` and a study's own options a command that has the options of every study too.
+
+    `without` names those that make no sense here, `usual` gives another default; `family` tells from the study's own
+    options whose records it shares.
+    """
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        _, *own = signature(function, eval_str=True).parameters.values()
+        defaults = {**{f.name: f.default for f in fields(Asked)}, **usual}
+        common = [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=defaults[name], annotation=option)
+            for name, option in OPTIONS.items()
+            if name not in without
+        ]
+
+        @wraps(function)
+        def asks(**given: Any) -> None:
+            mine = {p.name: given.pop(p.name) for p in own}
+            extra = " ".join(_words(p.name, mine[p.name]) for p in own if mine[p.name] != p.default)
+            asked = Asked(function.__name__, usual=usual, extra=extra, family=family(mine), **{**usual, **given})
+            function(asked, **mine)
+
+        parameters = [*(p.replace(kind=Parameter.KEYWORD_ONLY) for p in own), *common]
+        asks.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        asks.__annotations__ = {p.name: p.annotation for p in parameters}
+        return asks
+
+    return decorate
+
+
+def _words(name: str, value: Any) -> str:
+    """An option as one would type it."""
+    option = f"--{name.replace('_', '-')}"
+    return option if value is True else f"{option} {value}"
 
 
 def show(asked: Asked, views: "Sequence[View]") -> None:

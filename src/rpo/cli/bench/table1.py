@@ -1,35 +1,10 @@
 """`rpo bench table1`: regression on Cigar and Wage."""
 
-from rpo.cli.bench.shared import (
-    Asked,
-    Cluster,
-    Correction,
-    DryRun,
-    Figures,
-    Jobs,
-    Json,
-    Out,
-    Page,
-    Profile,
-    Seeds,
-    Selection,
-    show,
-)
+from rpo.cli.bench.shared import Asked, command, show
 
 
-def table1(
-    profile: Profile = "quick",
-    seeds: Seeds = None,
-    jobs: Jobs = None,
-    cluster: Cluster = None,
-    out: Out = None,
-    selection: Selection = "validation",
-    correction: Correction = "none",
-    dry_run: DryRun = False,
-    figures: Figures = None,
-    page: Page = None,
-    as_json: Json = False,
-) -> None:
+@command()
+def table1(asked: Asked) -> None:
     """The paper's regression table on Cigar and Wage, with the controls beside it.
 
     'quick' takes two minutes, 'paper' has ten seeds and all grids. Every run is
@@ -48,20 +23,5 @@ def table1(
     """
     from rpo.experiments import table1 as study
 
-    asked = Asked(
-        "table1",
-        profile,
-        seeds,
-        jobs,
-        out,
-        selection,
-        "validation",
-        correction,
-        dry_run,
-        figures,
-        page,
-        as_json,
-        cluster=cluster,
-    )
-    made = study.table1(profile, seeds=seeds, leave_one_out=asked.leave_one_out)
+    made = study.table1(asked.profile, seeds=asked.seeds, leave_one_out=asked.leave_one_out)
     show(asked, [study.view(made)])

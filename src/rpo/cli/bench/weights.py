@@ -5,19 +5,15 @@ from typing import Annotated
 
 import typer
 
-from rpo.cli.bench.cmnist import Digits, asked_of
-from rpo.cli.bench.shared import Figures, Json, Out, Page, Profile, Seeds
+from rpo.cli.bench.cmnist import RULE, Digits, family
+from rpo.cli.bench.shared import Asked, command
 
 
+@command(without=("jobs", "cluster", "selection", "correction", "dry_run"), family=family, selection=RULE)
 def weights(
+    asked: Asked,
     settings: Annotated[str, typer.Option(help="Which of the settings 1 to 14, as 1,7; or all.")] = "1,7",
     digits: Digits = "mnist",
-    profile: Profile = "quick",
-    seeds: Seeds = None,
-    out: Out = None,
-    figures: Figures = None,
-    page: Page = None,
-    as_json: Json = False,
 ) -> None:
     """η and ρ found by RPO in settings of Colored-MNIST, drawn beside the settings as the paper does.
 
@@ -39,19 +35,8 @@ def weights(
     from rpo.experiments.weights import MOST_DRAWN, lines_of, put_on_page, to_csv, weights_figure
     from rpo.experiments.weights import weights as find
 
-    asked = asked_of(
-        "weights",
-        {"--settings": (settings, "1,7"), "--digits": (digits, "mnist")},
-        digits,
-        profile=profile,
-        seeds=seeds,
-        out=out,
-        figures=figures,
-        page=page,
-        as_json=as_json,
-    )
     numbers = numbers_of(settings)
-    found = find(numbers, profile, seeds=seeds, digits=digits)
+    found = find(numbers, asked.profile, seeds=asked.seeds, digits=digits)
     table = asked.folder / "weights.csv"
     write_whole(table, to_csv(found))
     drawn = (
@@ -59,10 +44,10 @@ def weights(
         if len(found) <= MOST_DRAWN
         else []
     )
-    if page is not None:
-        put_on_page(page, found, asked.command, drawn[-1] if drawn else None)
+    if asked.page is not None:
+        put_on_page(asked.page, found, asked.command, drawn[-1] if drawn else None)
     lines = lines_of(found)
-    if as_json:
+    if asked.as_json:
         typer.echo(json.dumps({"settings": lines, "files": [str(p) for p in (table, *drawn)]}, ensure_ascii=False))
         return
     shown = Table(*lines[0])
