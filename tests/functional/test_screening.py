@@ -48,7 +48,7 @@ def test_q_by_hand():
     w = 1 / np.array(variances)
     mean = (w @ slopes) / w.sum()
     q = w @ (np.array(slopes) - mean) ** 2
-    np.testing.assert_allclose(homogeneity(x[:, None], y, domain, np.ones(8)), chi2.sf(q, 1))
+    np.testing.assert_allclose(homogeneity(x[:, None], y, domain, np.ones(8), min_rows=3), chi2.sf(q, 1))
 
 
 def test_never_drops_everything_and_lives_with_little():
@@ -65,8 +65,8 @@ def test_weights_are_repeats():
     weight = np.arange(120) % 3
     again = np.repeat(np.arange(120), weight)
     np.testing.assert_allclose(
-        homogeneity(X, y, domain, weight.astype(float)),
-        homogeneity(X[again], y[again], domain[again], np.ones(len(again))),
+        homogeneity(X, y, domain, weight.astype(float), min_rows=3),
+        homogeneity(X[again], y[again], domain[again], np.ones(len(again)), min_rows=3),
         rtol=1e-9,
     )
 
@@ -93,3 +93,30 @@ def test_importance_keeps_its_level_and_its_scale():
         other.append(homogeneity(X, y, np.arange(900) % 3, np.ones(900), 7 * trust))
     assert 0.03 < np.mean(np.concatenate(p) < 0.05) < 0.085
     np.testing.assert_allclose(p, other, rtol=1e-8)
+
+
+def test_within_cells_steps_between_strata_are_not_taken_for_slopes_that_differ():
+    """Weights that spare one end in one domain and the other in the next tilt a line that no cell tilts."""
+    dropped = {"whole": 0, "within": 0}
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x, domain = rng.uniform(-2, 2, size=(900, 1)), np.arange(900) % 3
+        stratum = np.digitize(x[:, 0], [-1, 0, 1])
+        y = np.abs(stratum - 1.5) + 0.3 * rng.normal(size=900)
+        trust = np.where(stratum == np.array([0, 3, 4])[domain], 0.05, 1.0)
+        both = np.column_stack([x[:, 0], rng.normal(size=900)])  # one of two may go
+        dropped["whole"] += not screen(both, y, domain, importance=trust)[0]
+        dropped["within"] += not screen(both, y, domain, importance=trust, cell=4 * domain + stratum)[0]
+    assert dropped["whole"] >= 18
+    assert dropped["within"] <= 1
+
+
+def test_domains_of_few_rows_are_not_asked():
+    """With homes by the dozen, chance alone makes slopes look surer than they are."""
+    rng = np.random.default_rng(0)
+    domain = np.repeat(np.arange(100), 6)
+    x = (rng.uniform(size=(600, 2)) < 0.8).astype(float)
+    y = x[:, 0] + rng.normal(size=600)
+    assert homogeneity(x, y, domain, np.ones(600), min_rows=3).max() < 1e-6
+    assert homogeneity(x, y, domain, np.ones(600)).tolist() == [1, 1]
+    assert screen(x, y, domain).all()

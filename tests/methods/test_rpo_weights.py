@@ -56,7 +56,8 @@ def terms(data, weight, rows=None):
         draw={},
     )
     hp = Values({**options, **{n: torch.tensor(v, dtype=torch.float64) for n, v in numbers.items()}, "task": data.task})
-    state = {"weight": weight, "kept": torch.ones(5, dtype=torch.float64), "lam": torch.tensor(0.1)}
+    ones = torch.ones(5, dtype=torch.float64)
+    state = {"weight": weight, "kept": ones, "lam": torch.tensor(0.1), "eta": 2 * ones[:3]}
     params = net.unflatten(net.init([0]).double())
     return method.objective(net, params, state, batch, hp)
 
@@ -112,15 +113,15 @@ def test_screened_again_where_noisy_rows_say_less():
     assert twice.tolist() == [1, 1, 1, 1, 0]
 
 
-@pytest.mark.parametrize("option", [{"folds": 0}, {"shrink": "off"}, {"clip": 0.0}, {"weigh": "risk"}])
-def test_every_step_can_be_switched_off(option):
+@pytest.mark.parametrize("option", [{"folds": 0}, {"shrink": "off"}, {"gate": "off"}, {"clip": 2.0}, {"weigh": "risk"}])
+def test_every_step_can_be_changed(option):
     whole, without = fit("rpo-weights", table()), fit("rpo-weights", table(), option)
     assert not torch.equal(whole.snapshot.flat, without.snapshot.flat)
 
 
 def test_permuted_weights_are_the_same_ones_elsewhere():
     placed, dealt = (
-        fit("rpo-weights", table(), {"placement": kind}).snapshot.state["weight"][0]
+        fit("rpo-weights", table(), {"placement": kind, "gate": "off"}).snapshot.state["weight"][0]
         for kind in ("estimated", "permuted")
     )
     assert not torch.equal(placed, dealt)
@@ -144,3 +145,18 @@ def test_models_that_screen_differently_share_their_data():
     for k, alpha in enumerate((0.001, 0.0)):
         alone = train("rpo-weights", build, data, seeds=[3], numbers={"alpha": alpha}, config=config).check()
         torch.testing.assert_close(both.snapshot.flat[k], alone.snapshot.flat[0], rtol=0, atol=1e-9)
+
+
+def test_clean_cells_all_weigh_the_same():
+    """Noise that differs by chance alone, or by stratum in every domain alike, is no reason to weigh rows down."""
+    g = torch.Generator().manual_seed(0)
+    domain, stratum = torch.arange(600) % 3, torch.arange(600) // 3 % 4
+    x = torch.randn(600, 3, dtype=torch.float64, generator=g)
+    level = torch.tensor([0.5, 0.5, 0.5, 0.68], dtype=torch.float64)[stratum]
+    y = x[:, 0] + level * torch.randn(600, dtype=torch.float64, generator=g)
+    data = make_data(x, y, domain, task="regression", stratum=stratum)
+    build, config = (lambda: mlp(3, 1, (8,))), Config(steps=300, **QUIET)
+    weight = train("rpo-weights", build, data, seeds=[0], config=config).check().snapshot.state["weight"][0]
+    assert weight.min() > 0.8
+    plain = train("rpo-weights", build, data, seeds=[0], options={"gate": "off"}, config=config).check()
+    assert plain.snapshot.state["weight"][0].min() < 0.8

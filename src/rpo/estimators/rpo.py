@@ -10,6 +10,7 @@ from rpo.estimators.base import DomainEstimator
 from rpo.estimators.targets import ClassifierTarget, RegressorTarget
 from rpo.exceptions import InputError
 from rpo.methods import Method, get_method
+from rpo.methods.rpo_weights import ETA
 
 SCHEMES = ("paper", "calibrated", "weights")
 
@@ -80,7 +81,7 @@ class _RPO(DomainEstimator):
         if self.scheme not in SCHEMES:
             raise InputError(f"scheme is {self.scheme!r}: use one of {', '.join(SCHEMES)}")
         if self.scheme == "weights":
-            return get_method("rpo-weights"), {**values, "eta": self.strength}
+            return get_method("rpo-weights"), {**values, "eta": None if self.strength == 1 else self.strength * ETA}
         own = {"strength": self.strength, "scheme": self.scheme, "density_exponent": self.density_exponent}
         return get_method("rpo"), {**values, **own}
 
@@ -94,7 +95,7 @@ class RPORegressor(RegressorTarget, RegressorMixin, _RPO):  # type: ignore[misc]
         The penalties: Proposition 1 with mended scales, or to the letter; or no penalties by quality but rows that
         count by it (method `rpo-weights`), on the features whose slope is the same in every domain.
     strength : float
-        What all η_e are multiplied by; η itself under "weights".
+        What all η_e are multiplied by.
     lam : float or None
         λ; None takes (Σ_e 1/N_e)^(2/5).
     density_exponent : float or None

@@ -23,12 +23,12 @@ class Metric:
     digits: int
 
     def text(self, value: float) -> str:
-        """The value as it is shown.
+        """The value as it is shown; below one never with fewer than three decimals.
 
-        >>> METRICS["auc"].text(2 / 3)
-        '0.667'
+        >>> METRICS["auc"].text(2 / 3), METRICS["mse"].text(12.3456), METRICS["mse"].text(0.45678)
+        ('0.667', '12.35', '0.457')
         """
-        return f"{value:.{self.digits}f}"
+        return f"{value:.{max(self.digits, 3 if abs(value) < 1 else 0)}f}"
 
 
 METRICS = {

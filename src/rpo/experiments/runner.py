@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean
@@ -129,7 +130,10 @@ def _results(stacks: Sequence[Sequence[Run]], jobs: int, cluster: "Cluster | Non
 
     workers = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
     try:
-        yield from workers(delayed(_work)(stack, os.getpid()) for stack in stacks)
+        with warnings.catch_warnings():
+            # A worker that has grown is replaced by a fresh one, and nothing is lost.
+            warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
+            yield from workers(delayed(_work)(stack, os.getpid()) for stack in stacks)
     except BrokenProcessPool:
         raise TrainingError(
             "a worker process was killed, perhaps for lack of memory: the same command goes on where this one stopped"

@@ -6,6 +6,7 @@ from numpy.typing import ArrayLike
 from rpo.functional.statistics import Array
 
 CLIP = 20.0
+ORDINARY = 2.0
 
 
 def precision(sigma: ArrayLike) -> Array:
@@ -30,6 +31,40 @@ def informativeness(sigma: ArrayLike, null: float) -> Array:
     """
     share: Array = np.square(np.asarray(sigma, dtype=float)) / null
     return np.maximum(0.0, 1.0 - share)
+
+
+def spread(sigma: ArrayLike, count: ArrayLike) -> tuple[Array, Array]:
+    r"""σ_ek e^(∓½√(2/n_ek)): the noise of each cell less and plus one standard error of log σ²_ek.
+
+    >>> low, high = spread([[1.0]], [[50]])
+    >>> low.round(3), high.round(3)
+    (array([[0.905]]), array([[1.105]]))
+    """
+    n = np.asarray(count, dtype=float)
+    error = np.sqrt(2 / np.where(n > 0, n, np.inf)) / 2
+    s = np.asarray(sigma, dtype=float)
+    return s * np.exp(-error), s * np.exp(error)
+
+
+def beyond_ordinary(generous: ArrayLike, strict: ArrayLike, factor: float = ORDINARY) -> Array:
+    r"""w_ek = min(1, q⁺_ek/q_k), q_k = max(max_e q⁻_ek, median_k max_e q⁻_ek / factor): only noise beyond the ordinary.
+
+    q⁺ and q⁻ are what a row of the cell is worth at the least and at the most noise that chance allows. Noise that a
+    stratum has in every domain, up to `factor` times that of others, is its nature: to weigh it down would take the
+    stratum from the model. Noise that is not for sure above the best domain's costs nothing.
+
+    >>> beyond_ordinary([[1.0, 0.6], [0.1, 0.6]], [[1.0, 0.6], [0.1, 0.6]])
+    array([[1. , 1. ],
+           [0.1, 1. ]])
+    """
+    best = np.max(np.where(np.isnan(strict), -np.inf, strict), axis=0)
+    there = np.isfinite(best)
+    if not there.any():
+        return np.asarray(generous, dtype=float).copy()
+    level = np.maximum(best, np.median(best[there]) / factor)
+    level = np.where(level > 0, level, 1.0)
+    ratio: Array = np.asarray(generous, dtype=float) / level
+    return np.where(np.isnan(ratio), np.nan, np.minimum(1.0, ratio))
 
 
 def clip_ratio(weight: ArrayLike, ratio: float = CLIP) -> Array:

@@ -18,16 +18,17 @@ if TYPE_CHECKING:
 
 def kept_features(run: "Preparation", alpha: Tensor, importance: Tensor | None = None) -> Tensor:
     """Which features stay, as ones and zeros, for every model, `(K, d)`; `alpha` is the test's, one a model, and
-    `importance` of rows `(K, n)`."""
+    `importance` of rows `(K, n)`, which are then compared within their stratum."""
     data = run.data
     kept = []
     for model in range(run.models):
-        domain, _, weight = run.rows(model)
+        domain, stratum, weight = run.rows(model)
         x = (data.x[model] if data.stacked else data.x).cpu().numpy()
         y = (data.y[model] if data.stacked else data.y).cpu().numpy()
         targets = y[:, None] if data.task != "multiclass" else np.eye(data.n_classes)[y]
         trust = None if importance is None else importance[model].cpu().numpy()
-        stays = screen(x, targets, domain, weight, alpha=float(alpha[model]), importance=trust)
+        cell = None if trust is None else domain * data.n_strata + stratum
+        stays = screen(x, targets, domain, weight, alpha=float(alpha[model]), importance=trust, cell=cell)
         kept.append(stays.astype(float))
     return run.tensor(kept)
 

@@ -40,16 +40,16 @@ def algorithm_1(run: "Preparation") -> State:
     # 3. Train with the LipIRM loss.
     first = first_stage(run) if run.first is None else run.first
     # 4. For all e and k, estimate r̂_ek and σ²_ek.
-    shrunk = run.option("scheme") == "calibrated"
-    noise = [noise_of(run, model, first["residual"][model], shrunk) for model in range(run.models)]
+    noise = [noise_of(run, model, first["residual"][model]) for model in range(run.models)]
+    sigmas = [shrink(s, n) if run.option("scheme") == "calibrated" else s for s, n in noise]
     # 5. For all e and k, compute ρ_k* and η_e* using Proposition 1.
-    penalties = [penalties_of(run, model, noise[model]) for model in range(run.models)]
+    penalties = [penalties_of(run, model, sigmas[model]) for model in range(run.models)]
     # 6. Randomly reinitialise the parameters.  7. Train with the LipIRM loss: the engine does, with this state.
     return {
         "eta": run.tensor([p.eta for p in penalties]) * run.number("strength")[:, None],
         "rho": run.tensor([np.nan_to_num(p.rho) for p in penalties]),
         "lam": first["lam"],
-        "sigma": run.tensor([np.nan_to_num(s) for s in noise]),
+        "sigma": run.tensor([np.nan_to_num(s) for s in sigmas]),
     }
 
 
@@ -76,13 +76,12 @@ def residuals(run: "Preparation", method: str, fractions: tuple[float, ...], **n
     return {"residual": residual[model, best], "lam": lam[model, best]}
 
 
-def noise_of(run: "Preparation", model: int, residual: Tensor, shrunk: bool) -> Array:
-    r"""σ_ek of one model: borrowed where a cell is too small, and shrunk by empirical Bayes if asked for."""
+def noise_of(run: "Preparation", model: int, residual: Tensor) -> tuple[Array, Array]:
+    r"""σ_ek of one model, borrowed where a cell is too small, and N_ek."""
     domain, stratum, weight = run.rows(model)
     shape = {"n_domains": run.data.n_domains, "n_strata": run.data.n_strata}
     count = cell_weight(domain, stratum, weight=weight, **shape)
-    noise = borrow(sigma(residual.cpu().numpy(), domain, stratum, weight=weight, **shape), count)
-    return shrink(noise, count) if shrunk else noise
+    return borrow(sigma(residual.cpu().numpy(), domain, stratum, weight=weight, **shape), count), count
 
 
 def penalties_of(run: "Preparation", model: int, noise: Array) -> Penalties:

@@ -9,20 +9,23 @@ from torch import Tensor
 
 from rpo.engine.data import COLUMNS, Batch, Data
 from rpo.engine.nets import Net, Params
-from rpo.functional.statistics import Array, cell_weight
-from rpo.functional.weights import CLIP, clip_ratio, informativeness, mean_one, precision
+from rpo.functional.statistics import Array, shrink
+from rpo.functional.weights import CLIP, beyond_ordinary, clip_ratio, informativeness, mean_one, precision, spread
 from rpo.methods.erm_screened import kept_features
 from rpo.methods.registry import BOTH, State, Terms, Values, log_uniform, method, uniform
 from rpo.methods.rpo import LAM_FRACTIONS, noise_of, residuals
-from rpo.methods.terms import ANNEAL, ESTIMATOR, ETA, REDUCTION, RESCALE, lipirm
+from rpo.methods.terms import ANNEAL, ESTIMATOR, REDUCTION, RESCALE, lipirm
 
 if TYPE_CHECKING:
     from rpo.engine.training import Preparation
 
+# η by default: little is left to penalise once features that differ by domain are gone.
+ETA, ETA_UNSCREENED = 0.1, 100.0
+
 # Each step can be switched off, so that its worth can be shown: `alpha` = 0 screens nothing, `power` = 0 weighs all
 # rows alike, `folds` = 0 takes the residuals of the rows trained on, `clip` = 0 leaves the weights as they come.
 SPACE = {
-    "eta": ETA,
+    "eta": log_uniform(None, 0.01, 1e3),
     "anneal": ANNEAL,
     "lam": log_uniform(None, 1e-4, 1.0),
     "alpha": uniform(0.001, 0.0001, 0.01),
@@ -33,6 +36,7 @@ AFTER = {
     "rescale": RESCALE,
     "screen": ("twice", "once", "first"),
     "shrink": ("on", "off"),
+    "gate": ("on", "off"),
     "clip": (CLIP,),
     "weigh": ("all", "risk"),
     "placement": ("estimated", "permuted"),
@@ -40,9 +44,13 @@ AFTER = {
 
 
 def first_stage(run: "Preparation") -> State:
-    """The features that stay, and squared residuals of ERM + lip on them, each from a model that never saw the row."""
+    """The features that stay, and squared residuals of ERM + lip on them, each from a model that never saw the row.
+
+    Models of half the steps do for that: three λ by four folds, in one stack, cost one to three trainings.
+    """
     kept = _kept(run)
-    masked = replace(run, data=_masked(run.data, kept))
+    half = replace(run.config, steps=-(-run.config.steps // 2))
+    masked = replace(run, data=_masked(run.data, kept), config=half)
     first = residuals(masked, "erm-lip", LAM_FRACTIONS if run.option("folds") >= 2 else (1.0,))
     run.failures = masked.failures
     return {**first, "kept": kept}
@@ -72,21 +80,31 @@ def _masked(data: Data, kept: Tensor) -> Data:
 def prepare(run: "Preparation") -> State:
     """Noise of every cell from the first stage, and the weights that follow."""
     first = first_stage(run) if run.first is None else run.first
-    shrunk = run.option("shrink") == "on"
-    noise = [noise_of(run, model, first["residual"][model], shrunk) for model in range(run.models)]
-    weights = [weights_of(run, model, noise[model]) for model in range(run.models)]
-    weight = run.tensor(weights)
-    eta = run.number("eta")[:, None].expand(-1, run.data.n_domains).contiguous()
-    sigma = run.tensor([np.nan_to_num(s) for s in noise])
+    cells = [cells_of(run, model, first["residual"][model]) for model in range(run.models)]
+    weight = run.tensor([weights_of(run, model, *cells[model]) for model in range(run.models)])
+    screened = (run.number("alpha") > 0) & (len(run.data.row_shape) == 1)
+    eta = torch.where(run.number("eta").isnan(), torch.where(screened, ETA, ETA_UNSCREENED), run.number("eta"))
     # η and ρ are the same everywhere; they stand here for those who look at the penalties of any RPO.
     return {
         "weight": weight,
-        "sigma": sigma,
+        "sigma": run.tensor([np.nan_to_num(noise) for noise, _ in cells]),
         "kept": _kept_in_the_end(run, first["kept"], weight),
-        "eta": eta,
+        "eta": eta[:, None].expand(-1, run.data.n_domains).contiguous(),
         "rho": torch.ones_like(weight),
         "lam": first["lam"],
     }
+
+
+def cells_of(run: "Preparation", model: int, residual: Tensor) -> tuple[Array, Array]:
+    r"""σ_ek of one model, shrunk if asked for, and N_ek."""
+    noise, count = noise_of(run, model, residual)
+    return shrink(noise, count) if run.option("shrink") == "on" else noise, count
+
+
+def _by_row(run: "Preparation", weight: Tensor) -> Tensor:
+    """The weight of each row's cell, `(K, n)`."""
+    domain, stratum = run.data.domain.expand(run.models, -1), run.data.stratum.expand(run.models, -1)
+    return weight[torch.arange(run.models, device=weight.device)[:, None], domain, stratum]
 
 
 def _kept_in_the_end(run: "Preparation", kept: Tensor, weight: Tensor) -> Tensor:
@@ -96,18 +114,20 @@ def _kept_in_the_end(run: "Preparation", kept: Tensor, weight: Tensor) -> Tensor
         return torch.ones_like(kept)
     if run.option("screen") == "once" or len(data.row_shape) != 1:
         return kept
-    domain, stratum = data.domain.expand(run.models, -1), data.stratum.expand(run.models, -1)
-    importance = weight[torch.arange(run.models)[:, None], domain, stratum]
-    both = kept * kept_features(run, run.number("alpha"), importance)
+    both = kept * kept_features(run, run.number("alpha"), _by_row(run, weight))
     return torch.where(both.sum(1, keepdim=True) > 0, both, kept)
 
 
-def weights_of(run: "Preparation", model: int, noise: Array) -> Array:
-    r"""w_ek of one model: inverse variances, or for classes 1 − σ²/σ_0²; clipped, of mean one in each domain."""
-    domain, stratum, weight = run.rows(model)
-    data = run.data
-    count = cell_weight(domain, stratum, weight=weight, n_domains=data.n_domains, n_strata=data.n_strata)
-    raw = precision(noise) if data.task == "regression" else informativeness(noise, _null(run, model))
+def weights_of(run: "Preparation", model: int, noise: Array, count: Array) -> Array:
+    r"""w_ek of one model: inverse variances, or for classes 1 − σ²/σ_0²; beyond the ordinary, clipped, of mean one."""
+
+    def worth(sigma: Array) -> Array:
+        return precision(sigma) if run.data.task == "regression" else informativeness(sigma, _null(run, model))
+
+    raw = worth(noise)
+    if run.option("gate") == "on":
+        low, high = spread(noise, count)
+        raw = beyond_ordinary(worth(low), worth(high))
     powered = clip_ratio(raw, run.option("clip")) ** float(run.number("power")[model])
     placed = mean_one(powered, count)
     return _permuted(placed, count, run.seeds[model]) if run.option("placement") == "permuted" else placed
@@ -151,7 +171,8 @@ def rpo_weights(net: Net, params: Params, state: State, batch: Batch, hp: Values
     r"""mean_e R_e + η mean_e (d/dw R_e(w f))² + λ mean_e S_e, R_e and S_e means of l and ‖∇ₓf‖² under weights ∝ 1/σ̃²"""
     plain = batch._replace(x=batch.x * state["kept"])
     weighted = plain._replace(weight=batch.weight * state["weight"][batch.domain, batch.stratum])
-    terms = lipirm(net, params, weighted, hp, eta=hp.eta, rho=1.0, lam=state["lam"])
+    eta = state["eta"][0]
+    terms = lipirm(net, params, weighted, hp, eta=eta, rho=1.0, lam=state["lam"])
     if hp.weigh == "risk":
-        terms["irm"] = lipirm(net, params, plain, hp, eta=hp.eta, rho=1.0, lam=state["lam"])["irm"]
+        terms["irm"] = lipirm(net, params, plain, hp, eta=eta, rho=1.0, lam=state["lam"])["irm"]
     return terms

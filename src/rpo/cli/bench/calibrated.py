@@ -6,16 +6,20 @@ import typer
 
 from rpo.cli.bench.shared import Asked, command, show
 
-Kinds = Annotated[str, typer.Option(help="Of corruption: some of before, plain, after, clean, radon, or 'all'.")]
+Kinds = Annotated[
+    str, typer.Option(help="Of corruption: some of before, plain, after, clean, radon, digits, fresh; or 'all'.")
+]
+
+Methods = Annotated[str, typer.Option(help="'all', or 'main' to leave out the rows with one step off.")]
 
 
 @command(without=("selection",), selection="formula", correction="holm")
-def calibrated(asked: Asked, kinds: Kinds = "all") -> None:
+def calibrated(asked: Asked, kinds: Kinds = "all", methods: Methods = "all") -> None:
     """Rows weighed by the quality of their cell: what each step is worth, and whether the place of the weights pays.
 
     Cigar and Wage with noise in the labels of 10, 30 and 50 % of the cells, before or after the confounders follow them
-    or without any; the same clean; Radon with counties held out. 'quick' has the seeds that the scheme was chosen on,
-    'paper' 30 others. Hyper-parameters are the same for all, so there is nothing to select.
+    or without any; the same clean; Radon with counties held out; coloured digits; settings not looked at before.
+    'quick' has five of the seeds that the scheme was chosen on, 'paper' 30 others. There is nothing to select.
 
     [bold]Examples[/bold]
 
@@ -25,4 +29,4 @@ def calibrated(asked: Asked, kinds: Kinds = "all") -> None:
     """
     from rpo.experiments import calibrated as study
 
-    show(asked, study.calibrated(asked.profile, seeds=asked.seeds, kinds=kinds))
+    show(asked, study.calibrated(asked.profile, seeds=asked.seeds, kinds=kinds, methods=methods))
