@@ -105,14 +105,17 @@ def monte_carlo(
     rng = np.random.default_rng(seed)
     errors = np.empty((repetitions, len(problem.x)))
     failed = 0
+    start = _noiseless(problem, make_functional(problem, eta, lam, rho))
     for rows in np.array_split(errors, -(-errors.size // STACK)):
-        f, unsolved = solve_many(problem, eta, lam, rho, draw_labels(problem, len(rows), rng))
+        f, unsolved = solve_many(problem, eta, lam, rho, draw_labels(problem, len(rows), rng), start=start)
         failed += unsolved
         np.subtract(f, problem.truth, out=rows)
     return _summarise(problem, errors, failed)
 
 
-def solve_many(problem: Problem, eta: ArrayLike, lam: float, rho: ArrayLike, y: Array) -> tuple[Array, int]:
+def solve_many(
+    problem: Problem, eta: ArrayLike, lam: float, rho: ArrayLike, y: Array, *, start: Array | None = None
+) -> tuple[Array, int]:
     r"""The minimisers of Eq. 1 for stacked labels y of shape (E, B, n): f of shape (B, n), and how many failed.
 
     Only E numbers for each repetition are nonlinear, the pulls p_e = 2 η_e G_e: at a stationary point
@@ -122,7 +125,8 @@ def solve_many(problem: Problem, eta: ArrayLike, lam: float, rho: ArrayLike, y: 
     Newton's iteration on p, with T held for a few steps at an anchor: first one for all, then, where that is too
     coarse, each repetition's own. The tridiagonal matrices of all the repetitions are then the blocks of one long
     tridiagonal matrix, so each factorisation and each solve is a single call.
-    A repetition that does not settle is given to :func:`solve_1d`.
+    A repetition that does not settle is given to :func:`solve_1d`. `start` are the pulls of the noiseless problem, if
+    they are known.
 
     Example:
         >>> from rpo.theory import problems
@@ -134,11 +138,10 @@ def solve_many(problem: Problem, eta: ArrayLike, lam: float, rho: ArrayLike, y: 
     """
     functional = make_functional(problem, eta, lam, rho)
     labels = y * problem.mass[:, None]
-    limit = SETTLED * float(np.abs(problem.truth).max())
+    limit = _limit(problem)
     # Where noise moves the pulls little, the matrix of the noiseless problem does for all repetitions.
-    truth = (problem.mass * problem.truth)[:, None]
-    _, noiseless, _ = _held(functional, truth, np.zeros((1, problem.domains)), limit)
-    f, pull, left = _held(functional, labels, _positive(noiseless, problem.mass), limit, near=NEAR)
+    anchor = _noiseless(problem, functional) if start is None else start
+    f, pull, left = _held(functional, labels, anchor, limit, near=NEAR)
     for _ in range(SWEEPS):
         if (left <= limit).all():
             return f, 0
@@ -151,6 +154,18 @@ def solve_many(problem: Problem, eta: ArrayLike, lam: float, rho: ArrayLike, y: 
     return f, failed
 
 
+def _limit(problem: Problem) -> float:
+    """How far f may be from settled."""
+    return SETTLED * float(np.abs(problem.truth).max())
+
+
+def _noiseless(problem: Problem, functional: Functional) -> Array:
+    """The pulls where labels are the truth, of shape (1, E)."""
+    truth = (problem.mass * problem.truth)[:, None]
+    _, pull, _ = _held(functional, truth, np.zeros((1, problem.domains)), _limit(problem))
+    return _positive(pull, problem.mass)
+
+
 def _held(
     functional: Functional, labels: Array, anchor: Array, limit: float, near: float = np.inf
 ) -> tuple[Array, Array, Array]:
@@ -161,7 +176,7 @@ def _held(
     """
     mass, eta = functional.mass, functional.eta
     factor = _block_factor(functional, anchor)
-    f = _block_solve(factor, _weighted(1 + anchor, labels))
+    f = _block_solve(factor, _weighted(1 + anchor, labels), overwrite=True)
     u = 2 * mass[:, None] * f - labels
     v = _block_solve(factor, u)
     newton = np.linalg.inv(np.eye(len(eta)) + 4 * eta[:, None] * np.einsum("ebn,kbn->bek", u, v))
@@ -176,7 +191,7 @@ def _held(
         # T(pull) f = T(anchor) f + 2 (pull − anchor) r f, and df/dpull = −v tells the last f beforehand.
         b = _weighted(1 + pull, labels)
         b -= (2 * (pull - anchor)) @ mass * (f - _weighted(change, v))
-        b = _block_solve(factor, b)
+        b = _block_solve(factor, b, overwrite=True)
         previous, moved = moved, np.abs(b - f).max(1)
         f = b
         # Steps shrink by a constant factor, so the next one will be about moved²/previous.
@@ -204,9 +219,9 @@ def _block_factor(functional: Functional, pull: Array) -> tridiagonal.Factor:
     return factor
 
 
-def _block_solve(factor: tridiagonal.Factor, b: Array) -> Array:
+def _block_solve(factor: tridiagonal.Factor, b: Array, *, overwrite: bool = False) -> Array:
     """T(pull_b)⁻¹ b for b of shape (B, n) or (m, B, n)."""
-    return tridiagonal.solve(factor, b.reshape(-1, len(factor.d))).reshape(b.shape)
+    return tridiagonal.solve(factor, b.reshape(-1, len(factor.d)), overwrite=overwrite).reshape(b.shape)
 
 
 def _weighted(coefficients: Array, labels: Array) -> Array:

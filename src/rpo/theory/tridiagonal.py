@@ -31,8 +31,8 @@ def factorise(diagonal: Array, off: Array) -> Factor | None:
     return Factor(d, lower) if info == 0 else None
 
 
-def solve(factor: Factor, b: Array) -> Array:
-    """T⁻¹ b for b of shape (n,), or for every row of b of shape (..., n).
+def solve(factor: Factor, b: Array, *, overwrite: bool = False) -> Array:
+    """T⁻¹ b for b of shape (n,), or for every row of b of shape (..., n); in the memory of b if that may be lost.
 
     Example:
         >>> solve(factorise(np.array([2.0, 2.0]), np.array([-1.0])), np.array([[1.0, 1.0], [3.0, 0.0]]))
@@ -40,7 +40,7 @@ def solve(factor: Factor, b: Array) -> Array:
                [2., 1.]])
     """
     # Rows in C order are the columns in Fortran order that LAPACK wants: nothing is copied but the result.
-    x, _ = dpttrs(factor.d, factor.l, b.T)
+    x, _ = dpttrs(factor.d, factor.l, b.T, overwrite_b=overwrite)
     return np.asarray(x, dtype=np.float64).T
 
 
