@@ -12,7 +12,7 @@ from rpo.exceptions import InputError
 from rpo.methods import Method, get_method
 from rpo.methods.rpo_weights import ETA
 
-SCHEMES = ("paper", "calibrated", "weights")
+SCHEMES = ("weights", "calibrated", "paper")
 
 
 class _RPO(DomainEstimator):
@@ -21,7 +21,7 @@ class _RPO(DomainEstimator):
     def __init__(
         self,
         *,
-        scheme: Literal["calibrated", "paper", "weights"] = "calibrated",
+        scheme: Literal["weights", "calibrated", "paper"] = "weights",
         strength: float = 1.0,
         lam: float | None = None,
         density_exponent: float | None = None,

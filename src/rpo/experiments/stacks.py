@@ -78,7 +78,8 @@ def pack(runs: Iterable[Run], width: int | None = None) -> list[list[Run]]:
     stacks: list[list[Run]] = []
     alone: list[list[Run]] = []
     for _, group in groupby(sorted(runs, key=kind), key=kind):
-        members = list(group)
+        # Runs of the same data come together, for their first stage may be the same.
+        members = sorted(group, key=lambda run: (canonical(run.data.model_dump(mode="json")), run.seed))
         size = width or shape_of(members[0]).together
         found = [members[i : i + size] for i in range(0, len(members), size)]
         (stacks if size > 1 else alone).extend(found)
