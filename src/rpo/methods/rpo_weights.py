@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from rpo.engine.data import COLUMNS, Batch, Data
+from rpo.engine.mapped import blocks, on_disk
 from rpo.engine.nets import Net, Params
 from rpo.functional.statistics import Array, shrink
 from rpo.functional.weights import CLIP, beyond_ordinary, clip_ratio, informativeness, mean_one, precision, spread
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 # η by default: little is left to penalise once features that differ by domain are gone.
 ETA, ETA_UNSCREENED = 0.1, 100.0
+LARGE = 64 * 2**20  # bytes of features from which on a second copy goes to disk
 
 # Each step can be switched off, so that its worth can be shown: `alpha` = 0 screens nothing, `power` = 0 weighs all
 # rows alike, `folds` = 0 takes the residuals of the rows trained on, `clip` = 0 leaves the weights as they come.
@@ -67,14 +69,21 @@ def _kept(run: "Preparation") -> Tensor:
 
 
 def _masked(data: Data, kept: Tensor) -> Data:
-    """The data without the features that were dropped, one copy for all models where they share it."""
+    """The data without the features that were dropped: one copy for all models that share it, none if all stay."""
+    if bool((kept == 1).all()):
+        return data
     if data.stacked or bool((kept != kept[0]).any()):
         x = data.x if data.stacked else data.x.expand(len(kept), *data.x.shape)
         shared = (
             {} if data.stacked else {name: getattr(data, name).expand(len(kept), -1) for name in COLUMNS if name != "x"}
         )
         return replace(data, x=x * kept[:, None], **shared)
-    return replace(data, x=data.x * kept[0])
+    if data.x.nbytes < LARGE or data.x.device.type != "cpu":
+        return replace(data, x=data.x * kept[0])
+    masked = torch.from_numpy(on_disk(tuple(data.x.shape), data.x.numpy().dtype))
+    for rows in blocks(len(masked)):
+        torch.mul(data.x[rows], kept[0], out=masked[rows])
+    return replace(data, x=masked)
 
 
 def prepare(run: "Preparation") -> State:
