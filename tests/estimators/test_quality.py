@@ -139,3 +139,14 @@ def test_same_seed_same_model_and_weights_are_counts(rng):
     counted = RPORegressor(steps=60).fit(X, y, 1 + stratum % 2, domains=domain, strata=stratum)
     repeated = RPORegressor(steps=60).fit(X[twice], y[twice], domains=domain[twice], strata=stratum[twice])
     np.testing.assert_allclose(counted.predict(X), repeated.predict(X), rtol=1e-6, atol=1e-7)
+
+
+def test_nothing_is_left_out_where_most_features_differ_by_domain():
+    rng = np.random.default_rng(0)
+    domain = np.arange(300) % 3
+    X = rng.normal(size=(300, 3))
+    one = (1 + domain) * X[:, 0] + 0.3 * rng.normal(size=300)
+    fits = [
+        RPORegressor(steps=20).fit(X, y, domains=domain, strata=domain) for y in (one, one + (2 - domain) * X[:, 1])
+    ]
+    assert [fit.state_["kept"].tolist() for fit in fits] == [[0, 1, 1], [1, 1, 1]]

@@ -99,7 +99,7 @@ def make_confounded(
     inside = domain < n_domains
     X = standard(source.X.to_numpy(float), inside)
     y = standard(source.y.to_numpy(float), inside)
-    stratum = _strata(X[:, [_place(source, name) for name in by]], inside, n_strata)
+    stratum = strata_of(X[:, [_place(source, name) for name in by]], inside, n_strata)
     bad = np.zeros((n_domains + 1, n_strata), dtype=bool)
     kept, error = np.ones(len(y), dtype=bool), np.zeros(len(y))
     weight = np.ones(len(y))
@@ -149,7 +149,8 @@ def standard(values: Array, inside: NDArray[np.bool_]) -> Array:
     return standard
 
 
-def _strata(points: Array, inside: NDArray[np.bool_], n_strata: int) -> Labels:
+def strata_of(points: Array, inside: NDArray[np.bool_], n_strata: int) -> Labels:
+    """k-means clusters of points, found on those inside."""
     distinct, count = np.unique(points[inside], axis=0, return_counts=True)
     clusters = kmeans(distinct, count.astype(float), n_strata)
     labels: Labels = np.argmax(clusters.scores(points), axis=1)

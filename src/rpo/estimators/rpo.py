@@ -91,9 +91,10 @@ class RPORegressor(RegressorTarget, RegressorMixin, _RPO):  # type: ignore[misc]
 
     Parameters
     ----------
-    scheme : {"calibrated", "paper", "weights"}
-        The penalties: Proposition 1 with mended scales, or to the letter; or no penalties by quality but rows that
-        count by it (method `rpo-weights`), on the features whose slope is the same in every domain.
+    scheme : {"weights", "calibrated", "paper"}
+        Rows that count by the quality of their cell (method `rpo-weights`), on the features whose slope is the same in
+        every domain, if that is at least half of them; or penalties by quality: Proposition 1 with mended scales, or
+        to the letter.
     strength : float
         What all η_e are multiplied by.
     lam : float or None

@@ -63,7 +63,7 @@ def rows(methods: str = "all", kind: str = "before") -> tuple[Row, ...]:
         *(steps if methods == "all" else ()),
         weights(PERMUTED, CONTROLS, placement="permuted"),
         weights(UNIFORM, CONTROLS, {"power": 0.0}),
-        *((known,) if kind != "clean" else ()),
+        *((known,) if kind not in ("clean", "natural") else ()),
         weights(SAME, CONTROLS, {"alpha": 0.0, "power": 0.0}),
         Row("RPO, the paper's", "rpo", section=OTHERS),
         Row(IRM, "irm-lip", (FORMULA,), section=OTHERS),
@@ -125,6 +125,13 @@ def _fresh() -> Iterator[Setting]:
         yield Setting(f"{table.title()}, {words}", _confounded(table, **options))
 
 
+def _natural() -> Iterator[Setting]:
+    yield Setting("Cigar by region", DataSpec(name="regions"))
+    for percent in (30, 50):
+        share, noise, _ = SEVERITY[percent]
+        yield Setting(f"{percent} %", DataSpec(name="regions", options={"bad_share": share, "label_noise": noise}))
+
+
 def _confounded(table: str, **options: JsonValue) -> DataSpec:
     return DataSpec(name="confounded", options={"table": table, **options})
 
@@ -137,6 +144,7 @@ SETTINGS: Mapping[str, Callable[[], Iterator[Setting]]] = {
     "radon": _radon,
     "digits": _digits,
     "fresh": _fresh,
+    "natural": _natural,
 }
 KINDS = {
     "before": "test MSE, noise in the labels before the confounders follow them",
@@ -146,6 +154,7 @@ KINDS = {
     "radon": "test MSE, Radon, counties held out, noise in the labels of some cells",
     "digits": "test accuracy, coloured digits, labels turned in some cells",
     "fresh": "test MSE, settings not looked at before",
+    "natural": "test MSE, Cigar by region, each held out in turn",
 }
 
 

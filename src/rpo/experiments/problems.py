@@ -13,6 +13,7 @@ import torch
 from rpo.datasets.colored import ColoredDigits, colored_mnist
 from rpo.datasets.confounded import Part, make_confounded
 from rpo.datasets.counties import make_counties
+from rpo.datasets.regions import make_regions
 from rpo.engine import Data, make_data
 from rpo.exceptions import InputError
 from rpo.experiments.specification import DataSpec, canonical
@@ -108,6 +109,14 @@ def confounded(**options: Any) -> Problem:
 def counties(**options: Any) -> Problem:
     """Radon, a domain a county, some counties held out (`rpo.datasets.counties`)."""
     train, validation, test = map(_data, make_counties(**options))
+    return Problem(train, validation, {"test": test})
+
+
+@problem("regions")
+@_same_options(make_regions)
+def regions(**options: Any) -> Problem:
+    """Cigar by region, one region held out (`rpo.datasets.regions`)."""
+    train, validation, test = map(_data, make_regions(**options))
     return Problem(train, validation, {"test": test})
 
 

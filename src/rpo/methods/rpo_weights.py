@@ -20,7 +20,8 @@ from rpo.methods.terms import ANNEAL, ESTIMATOR, REDUCTION, RESCALE, lipirm
 if TYPE_CHECKING:
     from rpo.engine.training import Preparation
 
-# η by default: little is left to penalise once features that differ by domain are gone.
+# η by default: little is left to penalise once features that differ by domain are gone. Where none went, classes take
+# that of IRM; for a regression it would be so strong that predicting zero is a minimum.
 ETA, ETA_UNSCREENED = 0.1, 100.0
 LARGE = 64 * 2**20  # bytes of features from which on a second copy goes to disk
 
@@ -64,8 +65,14 @@ def _kept(run: "Preparation") -> Tensor:
     if len(data.row_shape) != 1:
         return data.x.new_ones(run.models, 1)
     if data.stacked or data.weight.dim() == 2 or bool((alpha != alpha[0]).any()):
-        return kept_features(run, alpha)
-    return kept_features(run.part(slice(1)), alpha).expand(run.models, -1).contiguous()  # all the same
+        return _most(kept_features(run, alpha))
+    return _most(kept_features(run.part(slice(1)), alpha)).expand(run.models, -1).contiguous()  # all the same
+
+
+def _most(kept: Tensor, instead: Tensor | None = None) -> Tensor:
+    """What is kept if that is at least half of the features: where most differ, to differ is these domains' nature."""
+    enough = 2 * kept.sum(1, keepdim=True) >= kept.shape[1]
+    return torch.where(enough, kept, torch.ones_like(kept) if instead is None else instead)
 
 
 def _masked(data: Data, kept: Tensor) -> Data:
@@ -91,8 +98,8 @@ def prepare(run: "Preparation") -> State:
     first = first_stage(run) if run.first is None else run.first
     cells = [cells_of(run, model, first["residual"][model]) for model in range(run.models)]
     weight = run.tensor([weights_of(run, model, *cells[model]) for model in range(run.models)])
-    screened = (run.number("alpha") > 0) & (len(run.data.row_shape) == 1)
-    eta = torch.where(run.number("eta").isnan(), torch.where(screened, ETA, ETA_UNSCREENED), run.number("eta"))
+    strong = (first["kept"] == 1).all(1) & (run.data.task != "regression")
+    eta = torch.where(run.number("eta").isnan(), torch.where(strong, ETA_UNSCREENED, ETA), run.number("eta"))
     # η and ρ are the same everywhere; they stand here for those who look at the penalties of any RPO.
     return {
         "weight": weight,
@@ -123,8 +130,7 @@ def _kept_in_the_end(run: "Preparation", kept: Tensor, weight: Tensor) -> Tensor
         return torch.ones_like(kept)
     if run.option("screen") == "once" or len(data.row_shape) != 1:
         return kept
-    both = kept * kept_features(run, run.number("alpha"), _by_row(run, weight))
-    return torch.where(both.sum(1, keepdim=True) > 0, both, kept)
+    return _most(kept * kept_features(run, run.number("alpha"), _by_row(run, weight)), kept)
 
 
 def weights_of(run: "Preparation", model: int, noise: Array, count: Array) -> Array:
