@@ -15,7 +15,7 @@ from rpo.experiments.study import Row, Setting, Study
 from rpo.experiments.tables import Cell, Table
 from rpo.experiments.view import View
 from rpo.experiments.words import SURE, is_worse, listed
-from rpo.methods.rpo_weights import ETA, ETA_UNSCREENED
+from rpo.methods.rpo_weights import ETA
 
 WEIGHTS, PERMUTED, UNIFORM, KNOWN = "RPO-weights", "weights permuted", "weights uniform", "weights by the true noise"
 IRM, SAME, ERM, SCREENED = "IRM + lip", "IRM + lip, η and λ as ours", "ERM + lip", "ERM, screened features"
@@ -26,7 +26,7 @@ RIVALS = (IRM, SAME, PERMUTED, UNIFORM)
 PROFILES = {"quick": Profile(seeds=5, steps=400), "paper": Profile(seeds=30, steps=400)}
 FIRST_SEED = {"quick": 0, "paper": 100}
 
-UNSCREENED: Mapping[str, Number] = {"eta": ETA_UNSCREENED, "alpha": 0.0}
+UNSCREENED: Mapping[str, Number] = {"eta": 100.0, "alpha": 0.0}
 FORMULA: Mapping[str, Number] = {"lam": "formula"}
 SEVERITY = {10: (0.1, 3.0, 0.3), 30: (0.3, 1.5, 1.0), 50: (0.5, 3.0, 1.0)}
 """Share of bad cells in per cent: that share, the deviation of the noise added, and the share of their rows kept."""

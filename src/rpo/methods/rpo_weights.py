@@ -20,9 +20,9 @@ from rpo.methods.terms import ANNEAL, ESTIMATOR, REDUCTION, RESCALE, lipirm
 if TYPE_CHECKING:
     from rpo.engine.training import Preparation
 
-# η by default: little is left to penalise once features that differ by domain are gone. Where none went, classes take
-# that of IRM; for a regression it would be so strong that predicting zero is a minimum.
-ETA, ETA_UNSCREENED = 0.1, 100.0
+# η by default: little is left to penalise once features that differ by domain are gone. Where none went, classes get
+# more; for a regression that brings the model nearer to zero.
+ETA, ETA_UNSCREENED = 0.1, 1.0
 LARGE = 64 * 2**20  # bytes of features from which on a second copy goes to disk
 
 # Each step can be switched off, so that its worth can be shown: `alpha` = 0 screens nothing, `power` = 0 weighs all
