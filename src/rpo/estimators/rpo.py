@@ -145,7 +145,7 @@ class RPORegressor(RegressorTarget, RegressorMixin, _RPO):  # type: ignore[misc]
     >>> domains = np.repeat(["a", "b", "c"], 100)
     >>> y = X[:, 0] + rng.normal(size=300) * np.where(domains == "c", 2.0, 0.1)
     >>> model = rpo.RPORegressor(steps=200).fit(X, y, domains=domains)
-    >>> model.penalties_.eta.idxmin()
+    >>> str(model.quality_.loc[0, "domain"])
     'c'
     """
 
