@@ -12,11 +12,8 @@ import pandas as pd
 from rpo.exceptions import InputError
 from rpo.tables.columns import Column, as_text, names_of, transform, typed
 from rpo.tables.preparing import Prepared, Task
-from rpo.tables.verdict import OURS as DEFAULT
 
 MOST_NAMED = 5
-# Methods that have an estimator of their own, by the scheme that it has for them.
-SCHEMES = {"rpo-weights": "weights", "rpo": "calibrated"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +33,7 @@ class TableModel:
 def fit_table(
     ready: Prepared,
     *,
-    method: str = DEFAULT,
+    method: str = "rpo",
     grouping: Literal["auto", "search", "class", "none"] = "auto",
     steps: int = 400,
     random_state: int = 0,
@@ -54,10 +51,11 @@ def fit_table(
     from rpo import estimators
 
     common: dict[str, Any] = {"grouping": grouping, "steps": steps, "random_state": random_state}
-    ours = method in SCHEMES
+    ours = method == "rpo"
     kind = "Regressor" if ready.task == "regression" else "Classifier"
-    named = {"scheme": SCHEMES[method]} if ours else {"method": method}
-    estimator = getattr(estimators, f"RPO{kind}" if ours else f"Domain{kind}")(**named, **common)
+    estimator = getattr(estimators, f"RPO{kind}" if ours else f"Domain{kind}")(
+        **common if ours else {"method": method, **common}
+    )
     strata = None if ready.groups is None else np.asarray(ready.groups.names, dtype=object)[ready.groups.labels]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
