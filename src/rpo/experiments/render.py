@@ -26,9 +26,10 @@ def cell_text(cell: Cell) -> str:
     """
     if not cell.values:
         return "failed"
-    spread = "" if math.isnan(cell.deviation) else f" ± {cell.deviation:.{cell.digits}f}"
+    digits = max(cell.digits, 3) if abs(cell.mean) < 1 else cell.digits
+    spread = "" if math.isnan(cell.deviation) else f" ± {cell.deviation:.{digits}f}"
     missing = f" ({len(cell.values)} of {len(cell.values) + len(cell.failed)} seeds)" if cell.failed else ""
-    return f"{cell.mean:.{cell.digits}f}{spread}{cell.marks}{missing}"
+    return f"{cell.mean:.{digits}f}{spread}{cell.marks}{missing}"
 
 
 def header(table: Table) -> list[str]:
