@@ -4,6 +4,8 @@ A worker builds the data of its runs from their specification and keeps them. Fi
 user's table) are put on each worker once, also on those that join later.
 """
 
+import asyncio
+import concurrent.futures
 import sys
 import threading
 import time
@@ -92,9 +94,14 @@ class _Waiting:
 
 def _records(future: Any, address: str) -> list[Record]:
     """What a stack gave, or one line about why it gave nothing."""
+    gone = TrainingError(f"the scheduler at {address} is gone: {GO_ON}")
     if future.cancelled() or future.status == "lost":
-        raise TrainingError(f"the scheduler at {address} is gone: {GO_ON}")
-    error = future.exception()
+        raise gone
+    try:  # a result that was announced is fetched through the scheduler, which may go in between
+        error = future.exception()
+        found: list[Record] = future.result() if error is None else []
+    except (OSError, asyncio.CancelledError, concurrent.futures.CancelledError):
+        raise gone from None
     if isinstance(error, KilledWorker):
         raise TrainingError(
             f"a stack was given up once {error.allowed_failures + 1} workers had died with it, "
@@ -102,7 +109,6 @@ def _records(future: Any, address: str) -> list[Record]:
         )
     if error is not None:
         raise TrainingError(f"a worker of {address} failed ({type(error).__name__}: {error}): {GO_ON}")
-    found: list[Record] = future.result()
     future.release()
     return found
 
