@@ -103,7 +103,7 @@ def test_strong_penalties_warn_of_collapse_and_calibrated_ones_do_not():
         RPORegressor(scheme="paper", reduction="sum", steps=20).fit(X, y, domains=domain, strata=stratum)
     with pytest.warns(CollapseWarning):
         DomainRegressor("irm-lip", hyperparameters={"eta": 100.0}, steps=20).fit(X, y, domains=domain)
-    RPORegressor(scheme="weights", steps=20).fit(X, y, domains=domain, strata=stratum)
+    RPORegressor(steps=20).fit(X, y, domains=domain, strata=stratum)
 
 
 def test_the_paper_to_the_letter_is_one_word_away():

@@ -56,8 +56,7 @@ def terms(data, weight, rows=None):
         draw={},
     )
     hp = Values({**options, **{n: torch.tensor(v, dtype=torch.float64) for n, v in numbers.items()}, "task": data.task})
-    ones = torch.ones(5, dtype=torch.float64)
-    state = {"weight": weight, "kept": ones, "lam": torch.tensor(0.1), "eta": 2 * ones[:3]}
+    state = {"weight": weight, "kept": torch.ones(5, dtype=torch.float64), "lam": torch.tensor(0.1)}
     params = net.unflatten(net.init([0]).double())
     return method.objective(net, params, state, batch, hp)
 

@@ -81,7 +81,7 @@ class _RPO(DomainEstimator):
         if self.scheme not in SCHEMES:
             raise InputError(f"scheme is {self.scheme!r}: use one of {', '.join(SCHEMES)}")
         if self.scheme == "weights":
-            return get_method("rpo-weights"), {**values, "eta": None if self.strength == 1 else self.strength * ETA}
+            return get_method("rpo-weights"), {**values, "eta": self.strength * ETA}
         own = {"strength": self.strength, "scheme": self.scheme, "density_exponent": self.density_exponent}
         return get_method("rpo"), {**values, **own}
 

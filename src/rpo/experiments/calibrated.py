@@ -15,7 +15,6 @@ from rpo.experiments.study import Row, Setting, Study
 from rpo.experiments.tables import Cell, Table
 from rpo.experiments.view import View
 from rpo.experiments.words import SURE, is_worse, listed
-from rpo.methods.rpo_weights import ETA
 
 WEIGHTS, PERMUTED, UNIFORM, KNOWN = "RPO-weights", "weights permuted", "weights uniform", "weights by the true noise"
 IRM, SAME, ERM, SCREENED = "IRM + lip", "IRM + lip, η and λ as ours", "ERM + lip", "ERM, screened features"
@@ -39,7 +38,7 @@ def rows(methods: str = "all", kind: str = "before") -> tuple[Row, ...]:
 
     Where nothing is noisy there is no true noise to know; pixels are no columns that could be screened.
     """
-    fixed: Mapping[str, Number] = UNSCREENED if kind == "digits" else {"eta": ETA}
+    fixed = UNSCREENED if kind == "digits" else {}
 
     def weights(label: str, section: str, numbers: Mapping[str, Number] | None = None, **options: JsonValue) -> Row:
         grid = ({**fixed, **(numbers or {})},)

@@ -23,12 +23,21 @@ class Metric:
     digits: int
 
     def text(self, value: float) -> str:
-        """The value as it is shown; below one never with fewer than three decimals.
+        """The value as it is shown.
 
         >>> METRICS["auc"].text(2 / 3), METRICS["mse"].text(12.3456), METRICS["mse"].text(0.45678)
         ('0.667', '12.35', '0.457')
         """
-        return f"{value:.{max(self.digits, 3 if abs(value) < 1 else 0)}f}"
+        return f"{value:.{decimals(value, self.digits)}f}"
+
+
+def decimals(value: float, digits: int) -> int:
+    """How many to show: the usual, and below one never fewer than three.
+
+    >>> decimals(12.3456, 2), decimals(0.45678, 2)
+    (2, 3)
+    """
+    return max(digits, 3) if abs(value) < 1 else digits
 
 
 METRICS = {

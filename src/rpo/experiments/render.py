@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from rpo.experiments.metrics import METRICS
+from rpo.experiments.metrics import METRICS, decimals
 from rpo.experiments.tables import Cell, Table
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def cell_text(cell: Cell) -> str:
     """
     if not cell.values:
         return "failed"
-    digits = max(cell.digits, 3) if abs(cell.mean) < 1 else cell.digits
+    digits = decimals(cell.mean, cell.digits)
     spread = "" if math.isnan(cell.deviation) else f" ± {cell.deviation:.{digits}f}"
     missing = f" ({len(cell.values)} of {len(cell.values) + len(cell.failed)} seeds)" if cell.failed else ""
     return f"{cell.mean:.{digits}f}{spread}{cell.marks}{missing}"

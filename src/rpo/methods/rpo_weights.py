@@ -20,15 +20,13 @@ from rpo.methods.terms import ANNEAL, ESTIMATOR, REDUCTION, RESCALE, lipirm
 if TYPE_CHECKING:
     from rpo.engine.training import Preparation
 
-# η by default: little is left to penalise once features that differ by domain are gone. Where none went, classes get
-# more; for a regression that brings the model nearer to zero.
-ETA, ETA_UNSCREENED = 0.1, 1.0
+ETA = 0.1  # little is left to penalise once features that differ by domain are gone
 LARGE = 64 * 2**20  # bytes of features from which on a second copy goes to disk
 
 # Each step can be switched off, so that its worth can be shown: `alpha` = 0 screens nothing, `power` = 0 weighs all
 # rows alike, `folds` = 0 takes the residuals of the rows trained on, `clip` = 0 leaves the weights as they come.
 SPACE = {
-    "eta": log_uniform(None, 0.01, 1e3),
+    "eta": log_uniform(ETA, 0.01, 1e3),
     "anneal": ANNEAL,
     "lam": log_uniform(None, 1e-4, 1.0),
     "alpha": uniform(0.001, 0.0001, 0.01),
@@ -98,14 +96,12 @@ def prepare(run: "Preparation") -> State:
     first = first_stage(run) if run.first is None else run.first
     cells = [cells_of(run, model, first["residual"][model]) for model in range(run.models)]
     weight = run.tensor([weights_of(run, model, *cells[model]) for model in range(run.models)])
-    strong = (first["kept"] == 1).all(1) & (run.data.task != "regression")
-    eta = torch.where(run.number("eta").isnan(), torch.where(strong, ETA_UNSCREENED, ETA), run.number("eta"))
     # η and ρ are the same everywhere; they stand here for those who look at the penalties of any RPO.
     return {
         "weight": weight,
         "sigma": run.tensor([np.nan_to_num(noise) for noise, _ in cells]),
         "kept": _kept_in_the_end(run, first["kept"], weight),
-        "eta": eta[:, None].expand(-1, run.data.n_domains).contiguous(),
+        "eta": run.number("eta")[:, None].expand(-1, run.data.n_domains).contiguous(),
         "rho": torch.ones_like(weight),
         "lam": first["lam"],
     }
@@ -186,8 +182,7 @@ def rpo_weights(net: Net, params: Params, state: State, batch: Batch, hp: Values
     r"""mean_e R_e + η mean_e (d/dw R_e(w f))² + λ mean_e S_e, R_e and S_e means of l and ‖∇ₓf‖² under weights ∝ 1/σ̃²"""
     plain = batch._replace(x=batch.x * state["kept"])
     weighted = plain._replace(weight=batch.weight * state["weight"][batch.domain, batch.stratum])
-    eta = state["eta"][0]
-    terms = lipirm(net, params, weighted, hp, eta=eta, rho=1.0, lam=state["lam"])
+    terms = lipirm(net, params, weighted, hp, eta=hp.eta, rho=1.0, lam=state["lam"])
     if hp.weigh == "risk":
-        terms["irm"] = lipirm(net, params, plain, hp, eta=eta, rho=1.0, lam=state["lam"])["irm"]
+        terms["irm"] = lipirm(net, params, plain, hp, eta=hp.eta, rho=1.0, lam=state["lam"])["irm"]
     return terms
