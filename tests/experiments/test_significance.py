@@ -6,7 +6,9 @@ from scipy import stats
 
 from rpo.experiments.significance import compare, hedges, holm, paired, stars, welch
 
-VALUES = st.lists(st.floats(-100, 100), min_size=2, max_size=12)
+# Eight decimals: SciPy overflows, with a warning, where a mean is below 1e-300.
+VALUE = st.floats(-100, 100).map(lambda value: round(value, 8))
+VALUES = st.lists(VALUE, min_size=2, max_size=12)
 
 
 def _varies(values):
@@ -21,7 +23,7 @@ def test_welch_is_scipys(a, b):
 
 @given(VALUES, st.data())
 def test_paired_is_scipys(a, data):
-    b = np.array(data.draw(st.lists(st.floats(-100, 100), min_size=len(a), max_size=len(a))))
+    b = np.array(data.draw(st.lists(VALUE, min_size=len(a), max_size=len(a))))
     a = np.array(a)
     if _varies(a - b):
         assert paired(a, b) == pytest.approx(stats.ttest_rel(a, b).pvalue)

@@ -47,13 +47,13 @@ def spread(sigma: ArrayLike, count: ArrayLike) -> tuple[Array, Array]:
 
 
 def beyond_ordinary(generous: ArrayLike, strict: ArrayLike, factor: float = ORDINARY) -> Array:
-    r"""w_ek = min(1, q⁺_ek/q_k), q_k = max(max_e q⁻_ek, median_k max_e q⁻_ek / factor): only noise beyond the ordinary.
+    r"""w_ek = r if r = q⁺_ek/q_k < 1/factor, else 1; q_k = max(max_e q⁻_ek, median_k max_e q⁻_ek / factor).
 
     q⁺ and q⁻ are what a row of the cell is worth at the least and at the most noise that chance allows. Noise that a
     stratum has in every domain, up to `factor` times that of others, is its nature: to weigh it down would take the
-    stratum from the model. Noise that is not for sure above the best domain's costs nothing.
+    stratum from the model. Noise that is not for sure `factor` times that of the best domain costs nothing.
 
-    >>> beyond_ordinary([[1.0, 0.6], [0.1, 0.6]], [[1.0, 0.6], [0.1, 0.6]])
+    >>> beyond_ordinary([[1.0, 0.6], [0.1, 0.4]], [[1.0, 0.6], [0.1, 0.4]])
     array([[1. , 1. ],
            [0.1, 1. ]])
     """
@@ -64,7 +64,7 @@ def beyond_ordinary(generous: ArrayLike, strict: ArrayLike, factor: float = ORDI
     level = np.maximum(best, np.median(best[there]) / factor)
     level = np.where(level > 0, level, 1.0)
     ratio: Array = np.asarray(generous, dtype=float) / level
-    return np.where(np.isnan(ratio), np.nan, np.minimum(1.0, ratio))
+    return np.where(np.isnan(ratio) | (ratio < 1 / factor), ratio, 1.0)
 
 
 def clip_ratio(weight: ArrayLike, ratio: float = CLIP) -> Array:

@@ -20,7 +20,7 @@ def calibrated(asked: Asked, kinds: Kinds = "all", methods: Methods = "all") -> 
 
     Cigar and Wage with noise in the labels of 10, 30 and 50 % of the cells, before or after the confounders follow them
     or without any; the same clean; Radon with counties held out; coloured digits; settings not looked at before.
-    'quick' has five of the seeds that the scheme was chosen on, 'paper' 30 others. There is nothing to select.
+    'quick' has five of the seeds that the scheme was chosen on, 'paper' 40 others. There is nothing to select.
 
     [bold]Examples[/bold]
 
