@@ -1,5 +1,6 @@
 """Beyond one process: what sending a stack costs, two workers over one, and how a fit grows with rows and domains."""
 
+import multiprocessing
 import os
 import re
 import subprocess
@@ -34,7 +35,7 @@ def rows(quick: bool = False) -> list[Row]:
     """Everything of docs/scale.md, the load of the machine first: with other work on it the ratios say little."""
     torch.set_num_threads(1)
     found = [row("scale: load of the machine at the start", os.getloadavg()[0], "processes")]
-    found += on_a_cluster(quick) + runs_and_workers(quick)
+    found += cores(quick) + on_a_cluster(quick) + runs_and_workers(quick)
     found += fits("rows", [10_000, 100_000] if quick else [10_000, 100_000, 1_000_000], quick)
     found += fits("domains", [10, 100] if quick else [10, 100, 1_000], quick)
     return found + bookkeeping() + steps(quick) + checkpoints()
@@ -60,6 +61,21 @@ def timed(stack: list[Run]) -> float:
     start = time.perf_counter()
     run_stack(stack)
     return time.perf_counter() - start
+
+
+def cores(quick: bool) -> list[Row]:
+    """What two cores of this machine are worth: stacks in two processes that share nothing and write nothing, over one.
+
+    Two workers cannot be more than that times one, whoever hands out the stacks.
+    """
+    stack, times = runs_of(WIDTH, steps_for(1.0)), {1: list[float](), 2: list[float]()}
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(1) as one, context.Pool(2) as two:
+        for _ in range(1 + (1 if quick else 5)):
+            for processes, pool in ((1, one), (2, two)):
+                times[processes] += pool.map(timed, [stack] * (2 * processes), chunksize=1)
+    alone, together = median(times[1][2:]), median(times[2][4:])  # the first round imports, and builds the data
+    return [row("scale: two cores of this machine over one, nothing shared", 2 * alone / together)]
 
 
 def on_a_cluster(quick: bool) -> list[Row]:

@@ -89,6 +89,13 @@ def test_a_place_that_cannot_be_written_to_is_one_line(homes, tmp_path, place, w
 
 
 @pytest.mark.slow
+def test_a_model_that_cannot_be_written_is_told_before_the_fitting(homes, place):
+    hours = ["fit", homes, "-t", "radon", "-d", "site", "--steps", "10000000", "--out", place / "a" / "model"]
+    line = one_line(in_file_system("ro,size=64k", place, [*RPO, *hours]))
+    assert line == f"rpo: cannot write {place / 'a' / 'model'}: Read-only file system\n"
+
+
+@pytest.mark.slow
 def test_a_second_command_in_the_same_folder_is_told_and_nothing_is_harmed(tmp_path):
     out = tmp_path / "out"
     first = subprocess.Popen([*RPO, *BENCH, out], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

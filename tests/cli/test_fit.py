@@ -74,6 +74,13 @@ def test_a_folder_of_another_kind_is_left_alone(command, homes, tmp_path):
     assert (tmp_path / "thesis" / "chapter.txt").read_text() == "years of work"
 
 
+def test_a_place_that_cannot_be_written_to_is_told_before_the_fitting(command, homes, tmp_path):
+    (tmp_path / "file").write_text("")
+    hours = ("--steps", 10**9, "-o", tmp_path / "file" / "model")
+    code, out, err = command("fit", homes, "-t", "radon", "-d", "site", *hours)
+    assert (code, out, err) == (2, "", f"rpo: cannot write {tmp_path}/file/model: Not a directory\n")
+
+
 @pytest.mark.parametrize(
     "words, message",
     [

@@ -1,5 +1,6 @@
 """Studies on a Dask cluster: real processes on the loopback interface, and what happens when they die."""
 
+import asyncio
 import os
 import runpy
 import signal
@@ -111,6 +112,20 @@ def test_the_scheduler_killed_is_one_line_and_the_same_command_goes_on(tmp_path,
     assert process.returncode == 0, err
     assert {name: (out / "runs" / name).stat().st_mtime_ns for name in kept} == kept
     assert (out / "table.csv").read_text() == table
+
+
+@pytest.mark.parametrize(
+    "error, words",
+    [
+        (ConnectionResetError(), "the scheduler at tcp://here is gone: what is done is kept"),
+        (asyncio.CancelledError(), "the scheduler at tcp://here is gone"),
+        (KeyError("a\nb"), r"does not answer as it should \(KeyError: 'a\\nb'\): what is done is kept"),
+        (TrainingError("a worker failed"), "^a worker failed$"),
+    ],
+)
+def test_whatever_breaks_while_the_scheduler_is_asked_is_one_line(error, words):
+    with pytest.raises(TrainingError, match=words), dask._scheduler_needed("tcp://here"):
+        raise error
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -53,7 +54,23 @@ def results(stacks: Sequence[Sequence[Run]], cluster: Cluster) -> Iterator[list[
             future.add_done_callback(done.put)
         waiting = _Waiting(client, cluster.address)
         for _ in futures:
-            yield _records(waiting.for_one_of(done), cluster.address)
+            with _scheduler_needed(cluster.address):
+                found = _records(waiting.for_one_of(done), cluster.address)
+            yield found
+
+
+@contextmanager
+def _scheduler_needed(address: str) -> Iterator[None]:
+    """Whatever breaks while the scheduler is asked is one line: it may go between any two questions."""
+    try:
+        yield
+    except TrainingError:
+        raise
+    except (OSError, asyncio.CancelledError, concurrent.futures.CancelledError):
+        raise TrainingError(f"the scheduler at {address} is gone: {GO_ON}") from None
+    except Exception as error:
+        words = " ".join(f"{type(error).__name__}: {error}".split())
+        raise TrainingError(f"the scheduler at {address} does not answer as it should ({words}): {GO_ON}") from error
 
 
 def _check_workers(client: Client, address: str) -> None:
@@ -94,14 +111,10 @@ class _Waiting:
 
 def _records(future: Any, address: str) -> list[Record]:
     """What a stack gave, or one line about why it gave nothing."""
-    gone = TrainingError(f"the scheduler at {address} is gone: {GO_ON}")
     if future.cancelled() or future.status == "lost":
-        raise gone
-    try:  # a result that was announced is fetched through the scheduler, which may go in between
-        error = future.exception()
-        found: list[Record] = future.result() if error is None else []
-    except (OSError, asyncio.CancelledError, concurrent.futures.CancelledError):
-        raise gone from None
+        raise asyncio.CancelledError
+    error = future.exception()
+    found: list[Record] = future.result() if error is None else []  # fetched through the scheduler
     if isinstance(error, KilledWorker):
         raise TrainingError(
             f"a stack was given up once {error.allowed_failures + 1} workers had died with it, "

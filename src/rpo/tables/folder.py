@@ -79,9 +79,15 @@ def save_model(model: TableModel, path: str | os.PathLike[str]) -> None:
 
 
 def check_place(folder: Path) -> None:
-    """Refuse to write over anything that is not a table model: before the fitting, not after it."""
+    """Refuse a place that cannot be written to or holds anything but a table model: before the fitting, not after it."""
     if folder.exists() and not (folder / "table.json").is_file():
         raise InputError(f"{folder} exists and holds no fitted table: choose another folder")
+    nearest = next(parent for parent in folder.absolute().parents if parent.exists())
+    try:
+        with tempfile.TemporaryDirectory(dir=nearest, prefix=f".{folder.name}."):
+            pass
+    except OSError as error:
+        raise InputError(f"cannot write {folder}: {error.strerror or error}") from None
 
 
 def load_model(path: str | os.PathLike[str]) -> TableModel:
