@@ -79,7 +79,7 @@ def save_model(model: TableModel, path: str | os.PathLike[str]) -> None:
 
 
 def check_place(folder: Path) -> None:
-    """Refuse a place that cannot be written to or holds anything but a table model: before the fitting, not after it."""
+    """Refuse a place that cannot be written to or holds anything but a table model: before the fitting, not after."""
     if folder.exists() and not (folder / "table.json").is_file():
         raise InputError(f"{folder} exists and holds no fitted table: choose another folder")
     nearest = next(parent for parent in folder.absolute().parents if parent.exists())
