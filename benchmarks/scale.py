@@ -41,11 +41,12 @@ def rows(quick: bool = False) -> list[Row]:
     return found + bookkeeping() + steps(quick) + checkpoints()
 
 
-def runs_of(number: int, steps: int) -> list[Run]:
+def runs_of(number: int, steps: int, first: int = 0) -> list[Run]:
     """Runs on Cigar that differ in their seed."""
     training = Training(hidden=(16,), steps=steps)
     data = DataSpec(name="confounded")
-    return [Run(data=data, method="irm-lip", numbers={"eta": 10.0}, seed=s, training=training) for s in range(number)]
+    seeds = range(first, first + number)
+    return [Run(data=data, method="irm-lip", numbers={"eta": 10.0}, seed=seed, training=training) for seed in seeds]
 
 
 def steps_for(seconds: float) -> int:
@@ -109,15 +110,19 @@ def _times(cluster: LocalCluster, stacks: list[list[Run]]) -> tuple[list[float],
 
 
 def runs_and_workers(quick: bool) -> list[Row]:
-    """A study that is all computing: by one and two workers of a cluster, by one and two local processes."""
-    number, rounds = (12, 1) if quick else (16, 3)
+    """A study that is all computing: by one and two workers of a cluster, by one and two local processes.
+
+    Each round has seeds of its own: a worker keeps the data that it built, and one worker has built all of them. There
+    are many stacks, as in a study: at the end of sixteen a worker may be idle for a sixteenth of the time.
+    """
+    number, rounds = (12, 1) if quick else (40, 2)
     stack = steps_for(1.0)
-    runs = runs_of(number * WIDTH, stack)
     times: dict[str, list[float]] = {name: [] for name in ("worker 1", "worker 2", "process 1", "process 2")}
     with _cluster(1) as one, _cluster(2) as two:
         for cluster in (one, two):  # everything imported, data built
             list(results([runs_of(1, 2)] * 8, Cluster(cluster.scheduler_address)))
-        for _ in range(rounds):
+        for turn in range(rounds):
+            runs = runs_of(number * WIDTH, stack, 1 + turn * number * WIDTH)
             for name in times:
                 kind, jobs = name.split()
                 address = (one if jobs == "1" else two).scheduler_address
