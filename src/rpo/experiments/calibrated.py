@@ -1,5 +1,6 @@
 """Quality weights against their own controls: every step off in turn, the noise known, permuted, uniform."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import product
@@ -225,14 +226,16 @@ def _against(table: Table, rival: str, p: Mapping[tuple[str, str], float | None]
 
 
 def _interval(table: Table, setting: Setting, rival: str) -> str:
-    """The relative difference to a rival with its 95 % interval over seeds."""
-    own, other = table.cell(WEIGHTS, setting.label).values, table.cell(rival, setting.label).values
-    low, high = paired_interval(own, other)
-    size = sum(other.values()) / len(other)
+    """The ratio to a rival with its 95 % interval over seeds, taken of logarithms: no error is below zero."""
+    own, other = (
+        {seed: math.log(max(value, 1e-9)) for seed, value in table.cell(label, setting.label).values.items()}
+        for label in (WEIGHTS, rival)
+    )
+    low, high = (100 * math.expm1(end) for end in paired_interval(own, other))
     words = METRICS[setting.metric].words
     return (
-        f"{setting.label}: the {words} of {WEIGHTS} is {100 * low / size:+.1f} % to {100 * high / size:+.1f} % "
-        f"against {rival} (95 % interval, paired)."
+        f"{setting.label}: the {words} of {WEIGHTS} is {low:+.1f} % to {high:+.1f} % against {rival} (95 % interval, "
+        "paired)."
     )
 
 
