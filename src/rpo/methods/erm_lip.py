@@ -4,7 +4,7 @@ from rpo.engine.data import Batch
 from rpo.engine.nets import Net, Params
 from rpo.functional.losses import sample_loss
 from rpo.methods.registry import BOTH, State, Terms, Values, method
-from rpo.methods.terms import LAM, REDUCTION, mean_by_domain, present
+from rpo.methods.terms import LAM, REDUCTION, mean_by_domain, present, shares
 
 
 @method("erm-lip", tasks=BOTH, space={"lam": LAM}, options={"reduction": REDUCTION}, cite="Wang, Du & Shen 2013")
@@ -15,4 +15,5 @@ def erm_lip(net: Net, params: Params, state: State, batch: Batch, hp: Values) ->
     if hp.reduction == "sum":  # Eq. 4: a domain counts by its size
         rows = batch.size[batch.domain] * present(batch)
         loss, slope = rows * loss, rows * slope
-    return {"risk": mean_by_domain(loss, batch), "lipschitz": hp.lam * mean_by_domain(slope, batch)}
+    share = shares(batch)
+    return {"risk": mean_by_domain(loss, batch, share), "lipschitz": hp.lam * mean_by_domain(slope, batch, share)}

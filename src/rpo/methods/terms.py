@@ -41,10 +41,14 @@ def present(batch: Batch) -> Tensor:
     return (batch.size > 0).sum().clamp_min(1)
 
 
-def mean_by_domain(values: Tensor, batch: Batch) -> Tensor:
+def shares(batch: Batch) -> Tensor:
+    """What each row counts in the mean of its domain: to be found once where several means are taken."""
+    return domain_share(batch.weight, batch.domain, len(batch.size))
+
+
+def mean_by_domain(values: Tensor, batch: Batch, share: Tensor | None = None) -> Tensor:
     r"""mean_e mean_{i ∈ e} v_i: every domain counts the same, whatever its size."""
-    share = domain_share(batch.weight, batch.domain, len(batch.size))
-    return (share * values).sum() / present(batch)
+    return ((shares(batch) if share is None else share) * values).sum() / present(batch)
 
 
 def squared_norm(params: Params) -> Tensor:
