@@ -113,7 +113,7 @@ def runs_and_workers(quick: bool) -> list[Row]:
     """A study that is all computing: by one and two workers of a cluster, by one and two local processes.
 
     Each round has seeds of its own: a worker keeps the data that it built, and one worker has built all of them. There
-    are many stacks, as in a study: at the end of sixteen a worker may be idle for a sixteenth of the time.
+    are many stacks, as in a study: at the end of sixteen a worker may be idle for an eighth of the time.
     """
     number, rounds = (12, 1) if quick else (40, 2)
     stack = steps_for(1.0)

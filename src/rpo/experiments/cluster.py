@@ -45,11 +45,12 @@ class Cluster:
 def results(stacks: Sequence[Sequence[Run]], cluster: Cluster) -> Iterator[list[Record]]:
     """The records of each stack, in the order in which they come; a stack whose worker is lost is done by another."""
     with connect(cluster.address) as client:
-        _check_workers(client, cluster.address)
-        if cluster.use is not None:
-            client.register_plugin(_Files(cluster.files, cluster.use))
         done: Queue[Any] = Queue()
-        futures = client.map(_work, stacks, pure=False)
+        with _scheduler_needed(cluster.address):
+            _check_workers(client, cluster.address)
+            if cluster.use is not None:
+                client.register_plugin(_Files(cluster.files, cluster.use))
+            futures = client.map(_work, stacks, pure=False)
         for future in futures:
             future.add_done_callback(done.put)
         waiting = _Waiting(client, cluster.address)
@@ -64,7 +65,7 @@ def _scheduler_needed(address: str) -> Iterator[None]:
     """Whatever breaks while the scheduler is asked is one line: it may go between any two questions."""
     try:
         yield
-    except TrainingError:
+    except (InputError, TrainingError):
         raise
     except (OSError, asyncio.CancelledError, concurrent.futures.CancelledError):
         raise TrainingError(f"the scheduler at {address} is gone: {GO_ON}") from None

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from rpo.tables.verdict import OURS, PLAIN
+
 if TYPE_CHECKING:
     from rpo.tables.comparison import Comparison
 
@@ -11,7 +13,7 @@ MOST_DOMAINS, MOST_METHODS = 100, 6
 def section(comparison: "Comparison", shorter: int) -> dict[str, Any]:
     """The verdict, the methods, and the error on each domain of the best few."""
     best = comparison.methods["method"].tolist()
-    shown = list(dict.fromkeys(["rpo", "erm-l2", *best]))[:MOST_METHODS]
+    shown = list(dict.fromkeys([OURS, PLAIN, *best]))[:MOST_METHODS]
     table = comparison.domains[["domain", "n", *shown]]
     return {
         "kind": "held_out",

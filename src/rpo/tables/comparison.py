@@ -27,13 +27,14 @@ from rpo.methods import get_method
 from rpo.methods import methods as registered
 from rpo.tables.preparing import AskedTask, Prepared, prepare
 from rpo.tables.problem import NAME, Folds, table_file, use_folder, write_folds
+from rpo.tables.verdict import OURS, PLAIN, verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from rpo.experiments.cluster import Cluster
 
-OURS, PLAIN, MEAN = "rpo", "erm-l2", "mean"
+MEAN = "mean"
 STEPS, HIDDEN = 300, (32,)
 # What the estimators take for RPO and its kin; other methods keep the registry's defaults.
 OPTIONS: dict[str, JsonValue] = {"scheme": "calibrated", "reduction": "mean", "folds": 4}
@@ -212,8 +213,6 @@ def summarise(
     errors: Mapping[str, pd.DataFrame], folds: Folds, ready: Prepared, protocol: tuple[str, ...]
 ) -> Comparison:
     """Tables and verdict from errors by seed and held-out domain."""
-    from rpo.tables.verdict import verdict
-
     ours = errors[OURS]
     if ours.empty:
         raise InputError("RPO failed in every seed on this table: try fewer steps, or leave columns out with --drop")
