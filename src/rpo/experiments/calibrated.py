@@ -22,10 +22,10 @@ IRM, SAME, ERM, SCREENED = "IRM + lip", "IRM + lip, η and λ as ours", "ERM + l
 OURS, STEPS, CONTROLS, OTHERS = "Quality weights", "One step off", "Controls", "Other methods"
 RIVALS = (IRM, SAME, PERMUTED, UNIFORM)
 
-# Seeds below 200 are for looking: the scheme was chosen on 0–9, and again on 100–129 when it had failed there. The
-# figures to quote are of seeds never looked at; forty, for that second look showed what thirty can tell apart.
+# Seeds below 300 are for looking: the scheme was chosen on 0–9, and again on 100–129 and on 200–239 when it had failed
+# there. The figures to quote are of seeds never looked at; forty, for an earlier look showed what thirty can tell apart.
 PROFILES = {"quick": Profile(seeds=5, steps=400), "paper": Profile(seeds=40, steps=400)}
-FIRST_SEED = {"quick": 0, "paper": 200}
+FIRST_SEED = {"quick": 0, "paper": 300}
 
 UNSCREENED: Mapping[str, Number] = {"eta": 100.0, "alpha": 0.0}
 FORMULA: Mapping[str, Number] = {"lam": "formula"}

@@ -50,7 +50,7 @@ def mlp_output_and_slope(layers: list[Layer], x: Tensor) -> tuple[Tensor, Tensor
     if not masks:  # a linear model: the gradient is the same everywhere
         return output, last.square().sum().expand(len(x))
     weights = [weight for weight, _ in layers[:-1]]
-    if len(masks) == 1 and len(last) > 1:
+    if len(masks) == 1 and (len(last) > 1 or weights[0].shape[0] <= weights[0].shape[1]):
         return output, _squared_jacobian(weights[0], last, masks[0])
     return output, torch.stack([_squared_gradient(row, weights, masks) for row in last]).sum(0)
 
