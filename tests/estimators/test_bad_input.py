@@ -108,7 +108,7 @@ CASES = {
         X,
         Y,
         {"domains": DOMAINS},
-        "use one of calibrated, paper, weights",
+        "use one of weights, calibrated, paper",
     ),
     "unknown grouping": (RPORegressor(grouping="magic"), X, Y, {"domains": DOMAINS}, "grouping is 'magic'"),
     "classes of a regression": (RPORegressor(grouping="class"), X, Y, {"domains": DOMAINS}, "needs classes"),

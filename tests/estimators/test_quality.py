@@ -33,7 +33,7 @@ def test_bad_domain_and_bad_strata_rank_worst_in_twenty_of_twenty_seeds(scheme):
 
 def test_under_weights_the_worst_cells_count_least(tmp_path):
     X, y, domain, stratum = uneven(0)
-    model = RPORegressor(scheme="weights", hidden=(16,), steps=300).fit(X, y, domains=domain, strata=stratum)
+    model = RPORegressor(hidden=(16,), steps=300).fit(X, y, domains=domain, strata=stratum)
     quality = model.quality_
     assert list(quality.columns) == ["domain", "stratum", "n", "density", "noise", "rho", "weight", "judged"]
     assert quality["noise"].is_monotonic_decreasing
@@ -50,7 +50,7 @@ def test_under_weights_the_worst_cells_count_least(tmp_path):
 def test_found_strata_contain_the_bad_ones():
     X, y, domain, _ = uneven(0)
     model = RPORegressor(steps=150).fit(X, y, domains=domain)
-    worst = model.quality_.groupby("stratum")["rho"].mean().nlargest(2).index
+    worst = model.quality_.groupby("stratum")["noise"].mean().nlargest(2).index
     # Feature 0 says the stratum: k < x0 < k + 1.
     assert all(name.startswith("x0 ") for name in worst)
     middles = [np.mean([float(end) for end in name.removeprefix("x0 ").split("–")]) for name in worst]
@@ -59,7 +59,7 @@ def test_found_strata_contain_the_bad_ones():
 
 def test_the_columns_and_their_meaning():
     X, y, domain, stratum = uneven(1)
-    model = RPORegressor(steps=200).fit(X, y, domains=domain, strata=stratum)
+    model = RPORegressor(scheme="calibrated", steps=200).fit(X, y, domains=domain, strata=stratum)
     quality = model.quality_
     assert list(quality.columns) == ["domain", "stratum", "n", "density", "noise", "rho", "judged"]
     assert quality["n"].sum() == len(y)
@@ -147,7 +147,6 @@ def test_nothing_is_left_out_where_most_features_differ_by_domain():
     X = rng.normal(size=(300, 3))
     one = (1 + domain) * X[:, 0] + 0.3 * rng.normal(size=300)
     fits = [
-        RPORegressor(scheme="weights", steps=20).fit(X, y, domains=domain, strata=domain)
-        for y in (one, one + (2 - domain) * X[:, 1])
+        RPORegressor(steps=20).fit(X, y, domains=domain, strata=domain) for y in (one, one + (2 - domain) * X[:, 1])
     ]
     assert [fit.state_["kept"].tolist() for fit in fits] == [[0, 1, 1], [1, 1, 1]]

@@ -37,7 +37,7 @@ def fit(
     target: Target,
     domain: MaybeDomain = None,
     group: Group = None,
-    method: Annotated[str, typer.Option("--method", "-m", help="A name that `rpo methods` lists.")] = "rpo",
+    method: Annotated[str, typer.Option("--method", "-m", help="A name that `rpo methods` lists.")] = "rpo-weights",
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write.")] = Path("model"),
     task: AskedTask = "auto",
     report: Report = None,
@@ -58,6 +58,8 @@ def fit(
     [bold]Examples[/bold]
 
         rpo fit homes.csv --target radon --domain county --out homes-model
+
+        rpo fit homes.csv --target radon --domain county --method rpo
 
         rpo fit visits.parquet -t outcome -d hospital --method coral --report visits.html
 

@@ -12,7 +12,7 @@ from rpo.exceptions import InputError
 from rpo.methods import Method, get_method
 from rpo.methods.rpo_weights import ETA
 
-SCHEMES = ("calibrated", "paper", "weights")
+SCHEMES = ("weights", "calibrated", "paper")
 
 
 class _RPO(DomainEstimator):
@@ -21,7 +21,7 @@ class _RPO(DomainEstimator):
     def __init__(
         self,
         *,
-        scheme: Literal["calibrated", "paper", "weights"] = "calibrated",
+        scheme: Literal["weights", "calibrated", "paper"] = "weights",
         strength: float = 1.0,
         lam: float | None = None,
         density_exponent: float | None = None,
@@ -91,10 +91,10 @@ class RPORegressor(RegressorTarget, RegressorMixin, _RPO):  # type: ignore[misc]
 
     Parameters
     ----------
-    scheme : {"calibrated", "paper", "weights"}
-        Penalties by quality: Proposition 1 with mended scales, or to the letter; or rows that count by the quality of
-        their cell (method `rpo-weights`), on the features whose slope is the same in every domain, if that is at least
-        half of them.
+    scheme : {"weights", "calibrated", "paper"}
+        Rows that count by the quality of their cell (method `rpo-weights`), on the features whose slope is the same in
+        every domain, if that is at least half of them; or penalties by quality: Proposition 1 with mended scales, or
+        to the letter.
     strength : float
         What all η_e are multiplied by.
     lam : float or None
@@ -145,7 +145,7 @@ class RPORegressor(RegressorTarget, RegressorMixin, _RPO):  # type: ignore[misc]
     >>> domains = np.repeat(["a", "b", "c"], 100)
     >>> y = X[:, 0] + rng.normal(size=300) * np.where(domains == "c", 2.0, 0.1)
     >>> model = rpo.RPORegressor(steps=200).fit(X, y, domains=domains)
-    >>> model.penalties_.eta.idxmin()
+    >>> str(model.quality_.loc[0, "domain"])
     'c'
     """
 

@@ -7,13 +7,18 @@ if TYPE_CHECKING:
     from rpo.tables.model import TableModel
 
 SHOWN = 12
+WORDS = {
+    "eta": "Poorest first: η is the invariance asked of a domain.",
+    "weight": "Poorest first: what a row of a domain's noisiest stratum counts, where one on average counts 1.",
+}
 VERSIONS = ("rpo", "torch", "numpy", "scikit-learn", "pandas")
 
 
 def card_text(model: "TableModel") -> str:
     """Markdown: data, columns, domains with their penalties, versions, use."""
     estimator = model.estimator
-    method = getattr(estimator, "method", "rpo")
+    scheme = getattr(estimator, "scheme", None)
+    method = estimator.method if scheme is None else "rpo-weights" if scheme == "weights" else "rpo"
     lines = [
         f"# {plain(model.target)} by {method}",
         "",
@@ -36,15 +41,18 @@ def card_text(model: "TableModel") -> str:
     lines += ["", "## Domains", ""]
     if hasattr(estimator, "penalties_"):
         penalties = estimator.penalties_
+        by = "weight" if "weight" in estimator.quality_ else "eta"
         lines += [
-            f"Poorest first: η is the invariance asked of a domain. λ = {penalties.lam:.3g}, "
-            f"scheme {penalties.scheme}; `model.json` has every cell.",
+            f"{WORDS[by]} λ = {penalties.lam:.3g}, scheme {penalties.scheme}; `model.json` has every cell.",
             "",
-            "| domain | rows | η |",
+            f"| domain | rows | {'least weight' if by == 'weight' else 'η'} |",
             "|---|---:|---:|",
         ]
-        eta = penalties.eta.sort_values().head(SHOWN)
-        lines += [f"| {plain(name)} | {model.domains[str(name)]:,} | {value:.3g} |" for name, value in eta.items()]
+        least = estimator.quality_.groupby("domain")["weight"].min() if by == "weight" else penalties.eta
+        lines += [
+            f"| {plain(name)} | {model.domains[str(name)]:,} | {value:.3g} |"
+            for name, value in least.sort_values(kind="stable").head(SHOWN).items()
+        ]
     else:
         largest = sorted(model.domains.items(), key=lambda item: -item[1])[:SHOWN]
         lines += ["| domain | rows |", "|---|---:|", *(f"| {plain(name)} | {n:,} |" for name, n in largest)]

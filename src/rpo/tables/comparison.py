@@ -27,7 +27,7 @@ from rpo.methods import get_method
 from rpo.methods import methods as registered
 from rpo.tables.preparing import AskedTask, Prepared, prepare
 from rpo.tables.problem import NAME, Folds, table_file, use_folder, write_folds
-from rpo.tables.verdict import OURS, PLAIN, verdict
+from rpo.tables.verdict import CONTROLS, OURS, PLAIN, verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 MEAN = "mean"
 STEPS, HIDDEN = 300, (32,)
-# What the estimators take for RPO and its kin; other methods keep the registry's defaults.
+# What the estimators take for RPO by penalties and its kin; other methods keep the registry's defaults.
 OPTIONS: dict[str, JsonValue] = {"scheme": "calibrated", "reduction": "mean", "folds": 4}
 MOST_ROWS = 20_000
 FULL_BATCH = 4096
@@ -99,7 +99,7 @@ def compare(
     >>> table["y"] = table["x"] + 0.3 * rng.normal(size=90)
     >>> found = compare(table, target="y", domain="d", methods=["coral"], seeds=2, steps=20, progress=False)
     >>> sorted(found.methods["method"])
-    ['coral', 'erm-l2', 'mean', 'rpo']
+    ['coral', 'erm-l2', 'mean', 'rpo-weights', 'weights permuted', 'weights uniform']
     """
     rule = get_rule(selection)
     workers = cluster_at(cluster)
@@ -121,11 +121,11 @@ def compare(
 
 
 def study_rows(ready: Prepared, names: Sequence[str]) -> tuple[Row, ...]:
-    """The methods asked for (all that fit the task if none is named), RPO and ERM among them, with small grids.
+    """The methods asked for (all that fit the task if none is named), RPO with its controls and ERM, with small grids.
 
     >>> table = pd.DataFrame({"x": range(30), "y": range(30), "d": [0, 1, 2] * 10})
     >>> [row.label for row in study_rows(prepare(table, target="y", domain="d"), ["coral"])]
-    ['rpo', 'erm-l2', 'coral', 'mean']
+    ['rpo-weights', 'weights permuted', 'weights uniform', 'erm-l2', 'coral', 'mean']
     """
     from rpo.tables.residuals import encoded
 
@@ -133,10 +133,15 @@ def study_rows(ready: Prepared, names: Sequence[str]) -> tuple[Row, ...]:
     for name in names:
         if name != MEAN:
             get_method(name).check_task(fits)
-    wanted = [OURS, PLAIN, *(names or sorted(method.name for method in registered(fits)))]
-    rows = []
+    permuted, uniform = CONTROLS
+    rows = [
+        Row(OURS, OURS),
+        Row(permuted, OURS, options={"placement": "permuted"}),
+        Row(uniform, OURS, grid=({"power": 0.0},)),
+    ]
+    wanted = [PLAIN, *(names or sorted(method.name for method in registered(fits)))]
     for name in dict.fromkeys(wanted):
-        if name != MEAN:
+        if name not in (OURS, MEAN):
             ours = set(OPTIONS) <= set(get_method(name).options)
             rows.append(Row(name, name, grid_of(name), OPTIONS if ours else {}))
     return (*rows, Row(MEAN, MEAN)) if ready.task == "regression" else tuple(rows)

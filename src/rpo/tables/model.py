@@ -12,8 +12,11 @@ import pandas as pd
 from rpo.exceptions import InputError
 from rpo.tables.columns import Column, as_text, names_of, transform, typed
 from rpo.tables.preparing import Prepared, Task
+from rpo.tables.verdict import OURS as DEFAULT
 
 MOST_NAMED = 5
+# Methods that have an estimator of their own, by the scheme that it has for them.
+SCHEMES = {"rpo-weights": "weights", "rpo": "calibrated"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +36,7 @@ class TableModel:
 def fit_table(
     ready: Prepared,
     *,
-    method: str = "rpo",
+    method: str = DEFAULT,
     grouping: Literal["auto", "search", "class", "none"] = "auto",
     steps: int = 400,
     random_state: int = 0,
@@ -51,11 +54,10 @@ def fit_table(
     from rpo import estimators
 
     common: dict[str, Any] = {"grouping": grouping, "steps": steps, "random_state": random_state}
-    ours = method == "rpo"
+    ours = method in SCHEMES
     kind = "Regressor" if ready.task == "regression" else "Classifier"
-    estimator = getattr(estimators, f"RPO{kind}" if ours else f"Domain{kind}")(
-        **common if ours else {"method": method, **common}
-    )
+    named = {"scheme": SCHEMES[method]} if ours else {"method": method}
+    estimator = getattr(estimators, f"RPO{kind}" if ours else f"Domain{kind}")(**named, **common)
     strata = None if ready.groups is None else np.asarray(ready.groups.names, dtype=object)[ready.groups.labels]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -70,8 +72,15 @@ def fit_table(
         task=ready.task,
         rows=len(ready.y),
         domains=dict(zip(map(str, labels), map(int, count), strict=True)),
-        notes=(*ready.notes, *(" ".join(str(warning.message).split()) for warning in caught)),
+        notes=(*ready.notes, *(" ".join(str(warning.message).split()) for warning in caught), *_left_out(estimator)),
     )
+
+
+def _left_out(estimator: Any) -> list[str]:
+    """Which inputs a method that screens does not use."""
+    kept = estimator.state_.get("kept")
+    names = [] if kept is None else [str(name) for name in estimator.feature_names_in_[kept == 0]]
+    return [f"not used, for the slope on the target differs across domains: {_list(names)}"] if names else []
 
 
 def unique_names(columns: Sequence[Column]) -> list[str]:

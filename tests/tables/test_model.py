@@ -1,0 +1,30 @@
+"""What a model fitted to a table says of what it did."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rpo.tables import prepare
+from rpo.tables.model import fit_table
+
+NOTE = "not used, for the slope on the target differs across domains: 'spurious'"
+
+
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    domain, x = np.repeat([0, 1, 2], 200), rng.normal(size=600)
+    y = x + 0.3 * rng.normal(size=600)
+    spurious = (1 - 0.8 * domain) * y + 0.3 * rng.normal(size=600)
+    return pd.DataFrame({"x": x, "z": rng.normal(size=600), "spurious": spurious, "d": domain.astype(str), "y": y})
+
+
+@pytest.mark.parametrize("method", ["rpo-weights", "erm-screened"])
+def test_features_that_are_not_used_are_named(method):
+    model = fit_table(prepare(table(), target="y", domain="d"), method=method, steps=20)
+    assert NOTE in model.notes
+
+
+def test_nothing_is_named_where_all_are_used():
+    ready = prepare(table().drop(columns="spurious"), target="y", domain="d")
+    assert not [note for note in fit_table(ready, steps=20).notes if "not used" in note]
+    assert NOTE not in fit_table(prepare(table(), target="y", domain="d"), method="rpo", steps=20).notes
