@@ -31,6 +31,15 @@ def test_bad_domain_and_bad_strata_rank_worst_in_twenty_of_twenty_seeds(scheme):
             assert set(cells.nlargest(2, "rho")["stratum"]) == {1, 4}
 
 
+def test_by_default_too_the_worst_are_the_noisiest_in_twenty_of_twenty_seeds():
+    for seed in range(20):
+        X, y, domain, stratum = uneven(seed)
+        model = RPORegressor(hidden=(16,), steps=120, random_state=seed).fit(X, y, domains=domain, strata=stratum)
+        noise = model.quality_.groupby(["stratum", "domain"])["noise"].mean().unstack()
+        assert noise.mean().idxmax() == 1
+        assert set(noise.mean(axis=1).nlargest(2).index) == {1, 4}
+
+
 def test_under_weights_the_worst_cells_count_least(tmp_path):
     X, y, domain, stratum = uneven(0)
     model = RPORegressor(hidden=(16,), steps=300).fit(X, y, domains=domain, strata=stratum)

@@ -87,7 +87,9 @@ class _RPO(DomainEstimator):
 
 
 class RPORegressor(RegressorTarget, RegressorMixin, _RPO):  # type: ignore[misc]
-    r"""Regression by RPO: Σ_e R_e + Σ_e η_e G_e² + λ Σ_e mean_i ρ_i ‖∇f(x_i)‖², η and ρ from the data's quality.
+    r"""Regression by RPO: Σ_e R_e + Σ_e η_e G_e² + λ Σ_e mean_i ρ_i ‖∇f(x_i)‖², with an eye to the data's quality.
+
+    Quality decides what a row counts in these means (the default), or else η and ρ.
 
     Parameters
     ----------
@@ -98,7 +100,8 @@ class RPORegressor(RegressorTarget, RegressorMixin, _RPO):  # type: ignore[misc]
     strength : float
         What all η_e are multiplied by.
     lam : float or None
-        λ; None takes (Σ_e 1/N_e)^(2/5).
+        λ; None takes (Σ_e 1/N_e)^(2/5), or with folds, unless the scheme is "paper", the best of that, a tenth and a
+        hundredth of it.
     density_exponent : float or None
         The exponent of the density in ρ; None takes the scheme's.
     reduction : {"mean", "sum"}
