@@ -8,7 +8,9 @@ from rpo.cli.bench.shared import Asked, command, show
 
 Kinds = Annotated[
     str,
-    typer.Option(help="Of corruption: some of before, plain, after, clean, radon, digits, fresh, natural; or 'all'."),
+    typer.Option(
+        help="Of corruption: some of before, plain, after, clean, radon, digits, fresh, new, natural; or 'all'."
+    ),
 ]
 
 Methods = Annotated[str, typer.Option(help="'all', or 'main' to leave out the rows with one step off.")]
