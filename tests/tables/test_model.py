@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 
 from rpo.tables import prepare
+from rpo.tables.card import card_text
 from rpo.tables.model import fit_table
 
+ALIKE = "no domain or stratum is surely noisier than the ordinary: all rows count the same"
 NOTE = "not used, for the slope on the target differs across domains: 'spurious'"
 
 
@@ -28,3 +30,21 @@ def test_nothing_is_named_where_all_are_used():
     ready = prepare(table().drop(columns="spurious"), target="y", domain="d")
     assert not [note for note in fit_table(ready, steps=20).notes if "not used" in note]
     assert NOTE not in fit_table(prepare(table(), target="y", domain="d"), method="rpo", steps=20).notes
+
+
+def test_where_nothing_is_noisier_it_says_so_and_names_the_largest_domains():
+    few = table().drop(columns="spurious").query("d != '0' or index < 60")
+    model = fit_table(prepare(few, target="y", domain="d"), steps=100)
+    assert ALIKE in model.notes
+    lines = card_text(model).splitlines()
+    assert [line.split()[1] for line in lines[lines.index("|---|---:|---:|") + 1 :][:3]] == ["1", "2", "0"]
+
+
+def test_where_a_domain_is_noisier_its_rows_count_less():
+    rough = table().drop(columns="spurious")
+    noise = np.random.default_rng(1).normal(size=len(rough))
+    rough["y"] += np.where((rough["d"] == "2") & (rough["x"] > 0), 3 * noise, 0)
+    model = fit_table(prepare(rough, target="y", domain="d"), steps=100)
+    assert ALIKE not in model.notes
+    lines = card_text(model).splitlines()
+    assert lines[lines.index("|---|---:|---:|") + 1].split()[1] == "2"

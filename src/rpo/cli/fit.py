@@ -104,7 +104,7 @@ def fit(
         typer.echo(json.dumps(found, ensure_ascii=False, indent=1))
         return
     say_notes(model.notes)
-    if cells is not None:
+    if cells is not None and cells[["noise", "rho"]].nunique().max() > 1:  # else none is poorer than another
         show(cells.head(SHOWN), tuple(cells.columns), "Domain and stratum, poorest first", len(cells))
     typer.echo(f"Fitted {method} to {model.rows:,} rows of {len(model.domains):,} domains; the model is in {out}.")
     if report is not None:

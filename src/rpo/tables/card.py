@@ -8,8 +8,8 @@ if TYPE_CHECKING:
 
 SHOWN = 12
 WORDS = {
-    "eta": "Poorest first: η is the invariance asked of a domain.",
-    "weight": "Poorest first: what a row of a domain's noisiest stratum counts, where one on average counts 1.",
+    "eta": "Poorest first, then largest: η is the invariance asked of a domain.",
+    "weight": "Poorest first, then largest: what a row of a domain's noisiest stratum counts; one on average counts 1.",
 }
 VERSIONS = ("rpo", "torch", "numpy", "scikit-learn", "pandas")
 
@@ -49,9 +49,10 @@ def card_text(model: "TableModel") -> str:
             "|---|---:|---:|",
         ]
         least = estimator.quality_.groupby("domain")["weight"].min() if by == "weight" else penalties.eta
+        by_size = least.loc[sorted(least.index, key=lambda name: -model.domains[str(name)])]
         lines += [
             f"| {plain(name)} | {model.domains[str(name)]:,} | {value:.3g} |"
-            for name, value in least.sort_values(kind="stable").head(SHOWN).items()
+            for name, value in by_size.sort_values(kind="stable").head(SHOWN).items()
         ]
     else:
         largest = sorted(model.domains.items(), key=lambda item: -item[1])[:SHOWN]

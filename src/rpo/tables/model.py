@@ -72,15 +72,18 @@ def fit_table(
         task=ready.task,
         rows=len(ready.y),
         domains=dict(zip(map(str, labels), map(int, count), strict=True)),
-        notes=(*ready.notes, *(" ".join(str(warning.message).split()) for warning in caught), *_left_out(estimator)),
+        notes=(*ready.notes, *(" ".join(str(warning.message).split()) for warning in caught), *_said(estimator)),
     )
 
 
-def _left_out(estimator: Any) -> list[str]:
-    """Which inputs a method that screens does not use."""
-    kept = estimator.state_.get("kept")
+def _said(estimator: Any) -> list[str]:
+    """What a method that screens and weighs did: inputs it does not use, and whether any row counts less."""
+    kept, weight = estimator.state_.get("kept"), estimator.state_.get("weight")
     names = [] if kept is None else [str(name) for name in estimator.feature_names_in_[kept == 0]]
-    return [f"not used, for the slope on the target differs across domains: {_list(names)}"] if names else []
+    said = [f"not used, for the slope on the target differs across domains: {_list(names)}"] if names else []
+    if weight is not None and np.all(weight == 1):
+        said.append("no domain or stratum is surely noisier than the ordinary: all rows count the same")
+    return said
 
 
 def unique_names(columns: Sequence[Column]) -> list[str]:
