@@ -159,3 +159,16 @@ def test_nothing_is_left_out_where_most_features_differ_by_domain():
         RPORegressor(steps=20).fit(X, y, domains=domain, strata=domain) for y in (one, one + (2 - domain) * X[:, 1])
     ]
     assert [fit.state_["kept"].tolist() for fit in fits] == [[0, 1, 1], [1, 1, 1]]
+
+
+def test_strata_are_not_made_of_features_that_were_dropped():
+    """The last feature follows the noisy target, so it says most about the noise; but its slope differs by domain."""
+    rng = np.random.default_rng(0)
+    domain = np.repeat([0, 1, 2], 150)
+    X = rng.normal(size=(450, 3))
+    y = X[:, 0] + rng.normal(size=450) * np.where((domain == 0) & (X[:, 1] > 0), 3.0, 0.3)
+    X = np.column_stack([X, (1 - 0.4 * domain) * y + 0.1 * rng.normal(size=450)])
+    ours, penalties = (RPORegressor(scheme=s, steps=100).fit(X, y, domains=domain) for s in ("weights", "calibrated"))
+    assert ours.state_["kept"].tolist() == [1, 1, 1, 0]
+    assert not any("x3" in name for name in ours.strata_)
+    assert any("x3" in name for name in penalties.strata_)  # which uses it, and finds it first

@@ -152,3 +152,17 @@ def test_assign_refuses_a_table_without_the_features() -> None:
     X, residual, domain, _ = planted(0)
     with pytest.raises(InputError, match="feature 5"):
         find_strata(X, residual, domain).assign(X[:, :3])
+
+
+def test_the_search_may_be_confined_to_some_features():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    residual = rng.normal(size=600) ** 2 * np.where(X[:, 1] > 0, 16.0, 1.0) * np.where(X[:, 2] > 1, 4.0, 1.0)
+    domain = np.arange(600) % 3
+    assert 1 in find_strata(X, residual, domain).features
+    confined = find_strata(X, residual, domain, among=[0, 2])
+    assert set(confined.features) <= {0, 2}
+    assert 2 in confined.features
+    alone = find_strata(X[:, [0, 2]], residual, domain)
+    np.testing.assert_array_equal(confined.labels, alone.labels)
+    assert set(find_strata(X, residual, domain, among=[]).labels) == {0}

@@ -25,6 +25,7 @@ from rpo.functional.losses import Task
 from rpo.grouping import find_strata
 from rpo.grouping.cells import codes
 from rpo.methods import Method
+from rpo.methods.registry import State
 
 # Up to this many rows a step sees them all; beyond, a step draws about half as many, the same from each domain.
 FULL_BATCH_ROWS = 4096
@@ -100,8 +101,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             grouping = "given" if strata is not None else self._grouping(task)
             if grouping == "search":  # the first stage needs no strata, and the search needs its residuals
                 first = first_stage(method, build, data, **common)
-            residual = None if first is None else first["residual"][0].cpu().numpy()
-            data = self._with_strata(data, rows, target, strata, residual, grouping)
+            data = self._with_strata(data, rows, target, strata, first, grouping)
         trained = train(method, build, data, first=first, **common).check()
         self.task_ = task
         self.weights_ = {n: p[0].cpu().numpy() for n, p in trained.net.unflatten(trained.snapshot.flat).items()}
@@ -251,19 +251,22 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         rows: NDArray[Any],
         target: NDArray[Any],
         strata: ArrayLike | None,
-        residual: Array | None,
+        first: State | None,
         grouping: str,
     ) -> Data:
         """The data with strata: those given, those found by the residuals, the classes, or one for all."""
         n = data.n_rows
         if strata is not None:
             code, self.strata_ = codes(strata, "strata", n)
-        elif residual is not None:
+        elif first is not None:
             weight, domain = data.weight.numpy().astype(float), data.domain.numpy()
+            table = len(data.row_shape) == 1
             found = find_strata(
                 rows.reshape(n, -1),
-                residual,
+                first["residual"][0].cpu().numpy(),
                 domain,
+                # A feature that was dropped may follow the target, noise and all: strata of it would sort by noise.
+                among=first["kept"][0].nonzero()[:, 0].tolist() if table and "kept" in first else None,
                 sample_weight=weight,
                 n_strata=self.n_strata,
                 random_state=self._seed() if self.random_state is not None else 0,

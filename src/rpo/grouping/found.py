@@ -34,8 +34,9 @@ def find_strata(
     max_rows: int = 20_000,
     random_state: int = 0,
     feature_names: Sequence[str] | None = None,
+    among: Sequence[int] | None = None,
 ) -> Strata:
-    """argmax_A separation(cluster(X_A)) over the subspaces A of at most `max_features` features.
+    """argmax_A separation(cluster(X_A)) over the subspaces A of at most `max_features` features, `among` some or all.
 
     `residual` holds the squared residuals of the stage-1 model. Every subspace is clustered by k-means on
     standardised features and scored by `separation`; the best is clustered again, by `cluster`, into the number
@@ -71,7 +72,7 @@ def find_strata(
     most = max(1, int(sample.weight.sum() // ROWS_PER_STRATUM))
     numbers = sorted({min(k, most) for k in range(FEWEST, MOST + 1)}) if n_strata is None else [n_strata]
 
-    features = sample.best_subspace(numbers[-1], max_features)
+    features = sample.best_subspace(numbers[-1], max_features, range(x.shape[1]) if among is None else among)
     score, clusters = sample.best_clusters(features, numbers, CLUSTERERS[cluster])
     chosen = list(features)
     mean, scale = sample.mean[chosen], sample.scale[chosen]
@@ -132,9 +133,9 @@ class _Sample:
         # Rounded, and the first of equals wins: the last bits of a sum must not choose between two subspaces.
         return round(separation(label[key], self.noise, self.domain, self.weight), 9), clusters.take(held)
 
-    def best_subspace(self, number: int, max_features: int) -> tuple[int, ...]:
+    def best_subspace(self, number: int, max_features: int, among: Sequence[int]) -> tuple[int, ...]:
         """The subspace with the highest score; the empty one if every feature is constant."""
-        usable = [j for j, values in enumerate(self.value) if len(values) > 1]
+        usable = [j for j in among if len(self.value[j]) > 1]
         score: dict[tuple[int, ...], float] = {(j,): self.clustered([j], number, rough)[0] for j in usable}
         kept = sorted(sorted(usable, key=lambda j: -score[(j,)])[:BEST_SINGLES])
         for size in range(2, max_features + 1):
