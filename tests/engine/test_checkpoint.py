@@ -13,6 +13,7 @@ from rpo.engine.adam import AdamState
 from rpo.engine.checkpoint import load_snapshot, save_snapshot
 from rpo.engine.trained import Snapshot
 from rpo.exceptions import InputError
+from rpo.methods import get_method
 
 
 def snapshot():
@@ -203,6 +204,7 @@ def test_a_file_is_written_at_every_interval(tmp_path):
     [
         ({"data": table(n=63)}, "data"),
         ({"method": "irm-l2"}, "method"),
+        ({"method": replace(get_method("erm-l2"), version=2)}, "method"),
         ({"seeds": (3, 5)}, "seeds"),
         ({"steps": 41}, "steps, batches and precision"),
         ({"dtype": torch.float64}, "data"),

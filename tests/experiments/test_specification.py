@@ -1,12 +1,14 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from pydantic import ValidationError
 
 from rpo.exceptions import InputError
-from rpo.experiments.specification import DataSpec, Run, Training, complete
+from rpo.experiments.specification import DataSpec, Run, Training, complete, sha256
+from rpo.methods import REGISTRY, get_method
 
 RUN = Run(
     data=DataSpec(name="confounded", options={"table": "wage", "noise": 0.25}),
@@ -44,6 +46,7 @@ def test_spelling_does_not_matter_and_content_does():
         but(numbers={"eta": 10.0, "lam": None}),
         but(options={"reduction": "mean"}),
         but(leave_one_out=True),
+        but(version=2),
         but(training=Training(steps=401)),
         but(data=DataSpec(name="confounded", options={"table": "cigar", "noise": 0.25})),
     ]
@@ -58,6 +61,19 @@ def test_complete_writes_out_every_default_and_keeps_what_was_given():
     assert run.options == {"reduction": "sum", "estimator": "square", "rescale": "divide"}
     assert complete(run).digest == run.digest
     assert complete(Run(data=DataSpec(name="confounded"), method="rpo")).numbers["lam"] is None
+
+
+def test_a_corrected_method_is_another_run(monkeypatch):
+    """A method at its first version has the digest it had before there were versions; a corrected one never has it."""
+    first = replace(get_method("irm-lip"), version=1)
+    monkeypatch.setitem(REGISTRY, "irm-lip", first)
+    before = complete(RUN)
+    assert before.digest == sha256(before.model_dump(mode="json", exclude={"version"}))[:20]
+    monkeypatch.setitem(REGISTRY, "irm-lip", replace(first, version=2))
+    corrected = complete(before)
+    assert corrected.version == 2
+    assert corrected.digest != before.digest
+    assert complete(corrected).digest == corrected.digest
 
 
 @pytest.mark.parametrize(

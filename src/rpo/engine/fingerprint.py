@@ -22,7 +22,7 @@ def fingerprint(method: Method, net: Net, run: "Preparation") -> Fingerprint:
     data, config, first = run.data, run.config, run.first or {}
     numbers, options = sorted(run.numbers.items()), sorted(run.options.items())
     return {
-        "method": method.name,
+        "method": f"{method.name}, version {method.version}",
         "data": f"{data.task} {digest(data.x, data.y, data.domain, data.stratum, data.weight)}",
         "seeds": digest(torch.tensor(run.seeds)),
         "hyper-parameters": f"{digest(*(value for _, value in numbers))} {options}",

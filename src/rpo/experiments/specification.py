@@ -48,6 +48,8 @@ class Run(Frozen):
     seed: int = 0
     training: Training = Training()
     leave_one_out: bool = False
+    version: int = 1
+    """Of the method (`complete` writes it): a corrected method is another run."""
     format: Literal[1] = FORMAT
 
     @property
@@ -57,7 +59,9 @@ class Run(Frozen):
         >>> Run(data=DataSpec(name="confounded"), method="rpo", seed=1).digest
         'b6fd3506bb9fbf39c67d'
         """
-        return sha256(self.model_dump(mode="json"))[:20]
+        # Left out where it is one: methods never corrected keep the digests they had before there were versions.
+        first = {"version"} if self.version == 1 else None
+        return sha256(self.model_dump(mode="json", exclude=first))[:20]
 
 
 def canonical(value: Any) -> bytes:
@@ -75,7 +79,7 @@ def sha256(value: Any) -> str:
 
 
 def complete(run: Run) -> Run:
-    """The same run with every default written out, so that a default that changes gives another hash.
+    """The same run with every default and the method's version written out: where one changes, so does the hash.
 
     >>> run = complete(Run(data=DataSpec(name="confounded"), method="erm-l2"))
     >>> run.numbers, run.data.options["slopes"]
@@ -108,5 +112,6 @@ def complete(run: Run) -> Run:
             "data": data,
             "numbers": filled | formulas,
             "options": json.loads(canonical(method_options)),
+            "version": method.version,
         }
     )

@@ -126,7 +126,8 @@ class Method:
     strata (`residual`, the squared residuals, among it), without a look at the numbers and options named in `later`;
     `parts(net, n_domains, n_classes)` further modules; `draw(generator, rows, n_domains, numbers)` the random numbers
     of one step; `predict(net, params, state, x)` the output where it is not simply the network's. With `own_gradient`
-    the objective returns a `Gradient`, not terms.
+    the objective returns a `Gradient`, not terms. `version` goes up whenever the same hyper-parameters no longer give
+    the same model, so that no store takes the records of a method for those of a corrected one.
     """
 
     name: str
@@ -145,6 +146,7 @@ class Method:
     predict: "Callable[[Net, Params, State, Tensor], Tensor] | None" = None
     own_gradient: bool = False
     beta1: float = 0.9
+    version: int = 1
 
     def check_task(self, task: Task) -> None:
         """Refuse a task the method lacks, naming those that have it."""
