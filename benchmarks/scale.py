@@ -22,11 +22,13 @@ from rpo.engine.adam import adam_start
 from rpo.engine.checkpoint import save_snapshot
 from rpo.engine.fingerprint import digest
 from rpo.engine.trained import Snapshot
-from rpo.experiments import DataSpec, Run, Store, Training, execute, plan
-from rpo.experiments.cluster import Cluster, results
-from rpo.experiments.records import Record
-from rpo.experiments.stacks import run_stack
-from rpo.scheduler import connect
+from rpo.studies.cluster import Cluster, results
+from rpo.studies.records import Record
+from rpo.studies.runner import execute, plan
+from rpo.studies.scheduler import connect
+from rpo.studies.specification import DataSpec, Run, Training
+from rpo.studies.stacks import run_stack
+from rpo.studies.store import Store
 
 WIDTH = 4  # runs of a stack
 

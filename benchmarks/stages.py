@@ -7,9 +7,9 @@ import torch
 from benchmarks.timing import Row, medians, row
 from rpo.engine import Config, mlp, train
 from rpo.engine.training import first_stage
-from rpo.experiments import DataSpec
-from rpo.experiments.problems import load
 from rpo.methods import get_method
+from rpo.studies.problems import load
+from rpo.studies.specification import DataSpec
 
 
 def rows(quick: bool = False) -> list[Row]:

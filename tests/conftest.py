@@ -7,8 +7,8 @@ import pytest
 import torch
 from hypothesis import settings
 
-from rpo.datasets.mnist import fetch_mnist
 from rpo.exceptions import InputError
+from rpo.paper.data.mnist import fetch_mnist
 
 torch.set_num_threads(1)
 settings.register_profile("rpo", deadline=None, derandomize=bool(os.environ.get("CI")))

@@ -4,16 +4,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rpo import datasets, engine, features, functional, grouping, methods
+    from rpo import datasets, engine, functional, grouping, methods
     from rpo.estimators import DomainClassifier, DomainRegressor, RPOClassifier, RPORegressor, load
-    from rpo.tables.comparison import compare
+    from rpo.studies.comparison import compare
     from rpo.tables.quality import quality
 
 __version__ = "0.1.0"
 
 _ESTIMATORS = ("DomainClassifier", "DomainRegressor", "RPOClassifier", "RPORegressor", "load")
-_TABLES = {"compare": "rpo.tables.comparison", "quality": "rpo.tables.quality"}
-_PACKAGES = ("datasets", "engine", "features", "functional", "grouping", "methods")
+_TABLES = {"compare": "rpo.studies.comparison", "quality": "rpo.tables.quality"}
+_PACKAGES = ("datasets", "engine", "functional", "grouping", "methods")
 
 __all__ = [
     "DomainClassifier",
@@ -23,7 +23,6 @@ __all__ = [
     "compare",
     "datasets",
     "engine",
-    "features",
     "functional",
     "grouping",
     "load",

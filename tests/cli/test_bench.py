@@ -9,12 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 from rpo.cli import app
-from rpo.experiments import table1
+from rpo.paper import table1
 
 # Two settings and four rows of twenty steps: the same code, a tenth of a percent of the work.
 CUT = """
 from dataclasses import replace
-from rpo.experiments import table1
+from rpo.paper import table1
 whole = table1.table1
 def cut(*args, **options):
     study = whole(*args, **options)

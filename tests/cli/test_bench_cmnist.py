@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from rpo.experiments import cmnist, severity
-from rpo.experiments.curves import Curve
-from rpo.experiments.profiles import Profile
+from rpo.paper import cmnist, severity
+from rpo.studies.curves import Curve
+from rpo.studies.profiles import Profile
 
 
 @pytest.fixture

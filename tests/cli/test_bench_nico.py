@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from rpo.experiments import nico
-from rpo.experiments.profiles import Profile
+from rpo.paper import nico
+from rpo.studies.profiles import Profile
 
 BACKBONE = """
 from torch import nn
-from rpo.features import Backbone
+from rpo.paper.features import Backbone
 
 def tiny():
     return Backbone(nn.Sequential(nn.AdaptiveAvgPool2d(3), nn.Flatten()), size=8)
@@ -21,7 +21,7 @@ def tiny():
 @pytest.fixture(scope="module")
 def trees():
     """The maker of folders that the tests of the data sets use."""
-    path = Path(__file__).parents[1] / "datasets" / "trees.py"
+    path = Path(__file__).parents[1] / "paper" / "data" / "trees.py"
     spec = importlib.util.spec_from_file_location("trees", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules["trees"] = module
@@ -32,7 +32,7 @@ def trees():
 @pytest.fixture
 def small(trees, tmp_path, monkeypatch):
     """A folder, its lists, a cache, a backbone by name, and a profile of five steps."""
-    from rpo.datasets import nico_album
+    from rpo.paper.data import nico_album
 
     monkeypatch.setenv("RPO_DATA", str(tmp_path / "cache"))
     root = trees.tree(tmp_path / "NICO", "capital", each=9)

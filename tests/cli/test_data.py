@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from rpo.cli import main
-from rpo.datasets import catalogue, fetching, mnist
+from rpo.datasets import catalogue, fetching
+from rpo.paper.data import mnist
 
 
 @pytest.fixture

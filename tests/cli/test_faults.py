@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from rpo.experiments import Store, plan
-from rpo.experiments.specification import sha256
-from rpo.experiments.table1 import table1
+from rpo.paper.table1 import table1
+from rpo.studies.runner import plan
+from rpo.studies.specification import sha256
+from rpo.studies.store import Store
 
 RPO = [sys.executable, "-c", "from rpo.cli import main; main()"]
 BENCH = ["bench", "table1", "--seeds", "2", "--jobs", "1", "--out"]

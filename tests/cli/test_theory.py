@@ -37,7 +37,7 @@ def test_json_holds_the_tables(tmp_path: Path) -> None:
 
 
 def test_list_names_every_problem() -> None:
-    from rpo.theory import problems
+    from rpo.paper.theory import problems
 
     result = CliRunner().invoke(app, ["theory", "--list"])
     assert [line.split()[0] for line in result.output.splitlines()] == problems.names()

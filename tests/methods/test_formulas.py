@@ -14,11 +14,11 @@ import torch
 from torch import nn
 
 from rpo.engine.data import Batch
+from rpo.engine.method import Values
 from rpo.engine.nets import Net
 from rpo.methods import get_method
 from rpo.methods.cnbb import balancing_weights, imbalance
 from rpo.methods.coral import moments
-from rpo.methods.registry import Values
 
 LATE = 90.0  # of 100 steps: every penalty is in force
 

@@ -6,8 +6,8 @@ import torch
 
 from rpo.engine import Config, make_data, mlp, train
 from rpo.engine.data import Batch
+from rpo.engine.method import Values
 from rpo.methods import get_method
-from rpo.methods.registry import Values
 
 QUIET = {"progress": False, "dtype": torch.float64}
 OFF = {"alpha": 0.0, "power": 0.0}

@@ -63,8 +63,8 @@ def compare(
     """
     from joblib import cpu_count
 
+    from rpo.studies.comparison import compare as run
     from rpo.tables import read_table
-    from rpo.tables.comparison import compare as run
 
     check_report(report)
     frame = read_table(table, encoding=encoding)

@@ -55,8 +55,8 @@ def get(
     names: Annotated[list[str], typer.Argument(help="Which data sets to fetch: mnist, photos (CIFAR-10).")],
 ) -> None:
     """Fetch data sets that do not ship with the package into the cache, checksums verified; idle if they are there."""
-    from rpo.datasets.cifar import fetch_cifar
-    from rpo.datasets.mnist import fetch_mnist
+    from rpo.paper.data.cifar import fetch_cifar
+    from rpo.paper.data.mnist import fetch_mnist
 
     fetchers = {"mnist": fetch_mnist, "photos": fetch_cifar}
     for name in names:

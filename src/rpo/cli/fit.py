@@ -118,7 +118,7 @@ def kept(folder: Path | None) -> Iterator[None]:
         yield
         return
     from rpo.engine.checkpoint import TERMINATED
-    from rpo.experiments.files import hold
+    from rpo.io import hold
 
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     try:

@@ -41,7 +41,7 @@ def theory(
     from rich.progress import Progress
 
     from rpo.exceptions import InputError
-    from rpo.theory import compare, problems
+    from rpo.paper.theory import compare, problems
 
     if list_problems:
         for name in problems.names():
@@ -68,7 +68,7 @@ def theory(
             if each.domains > 1:
                 tables["eta"] += map(asdict, compare.eta_rows(each, **simulation))
             if figures:
-                from rpo.theory.figures import write
+                from rpo.paper.theory.figures import write
 
                 written += write(each, eta, lambdas[0], out, **simulation)
             progress.advance(task)

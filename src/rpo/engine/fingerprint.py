@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from rpo.engine.method import Method
 from rpo.engine.nets import Net
-from rpo.methods.registry import Method
 
 if TYPE_CHECKING:
     from rpo.engine.training import Preparation

@@ -14,10 +14,10 @@ from rpo.engine.checkpoint import Keeper
 from rpo.engine.config import Config
 from rpo.engine.data import COLUMNS, Batch, Data, draw_rows, gather
 from rpo.engine.memory import keep_freed_pages
+from rpo.engine.method import Method, State, Values
 from rpo.engine.nets import Net, Params
 from rpo.engine.progress import Bar
 from rpo.engine.trained import Snapshot, Trained
-from rpo.methods.registry import Method, State, Values
 
 
 class Stack:

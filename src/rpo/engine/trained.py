@@ -8,9 +8,9 @@ from torch import Tensor
 from torch.func import vmap
 
 from rpo.engine.adam import AdamState
+from rpo.engine.method import Method, State
 from rpo.engine.nets import Net, Params
 from rpo.exceptions import TrainingError
-from rpo.methods.registry import Method, State
 
 PREDICT_ROWS = 16_384
 

@@ -17,6 +17,7 @@ from torch import nn
 
 from rpo.engine import Config, Data, Net, factory, make_data, mlp, predict, train
 from rpo.engine.mapped import blocks, is_mapped, on_disk
+from rpo.engine.method import State
 from rpo.engine.training import first_stage
 from rpo.estimators.inputs import Array, check_finite, weighted_moments
 from rpo.estimators.quality import collapse_strength, fitted_penalties, quality_table
@@ -25,7 +26,6 @@ from rpo.functional.losses import Task
 from rpo.grouping import find_strata
 from rpo.grouping.cells import codes
 from rpo.methods import Method
-from rpo.methods.registry import State
 
 # Up to this many rows a step sees them all; beyond, a step draws about half as many, the same from each domain.
 FULL_BATCH_ROWS = 4096

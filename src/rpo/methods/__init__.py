@@ -3,7 +3,7 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-from rpo.methods.registry import REGISTRY, Method, get_method, methods
+from rpo.engine.method import REGISTRY, Method, get_method, methods
 
 for _module in sorted(info.name for info in iter_modules(__path__)):
     import_module(f"{__name__}.{_module}")

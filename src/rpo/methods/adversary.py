@@ -8,9 +8,9 @@ from torch.func import functional_call, grad
 from torch.nn import functional as F
 
 from rpo.engine.data import Batch
+from rpo.engine.method import Gradient, State, Values, log_uniform, one_of
 from rpo.engine.nets import Net, Params, mlp
 from rpo.functional.domains import domain_share
-from rpo.methods.registry import Gradient, State, Values, log_uniform, one_of
 from rpo.methods.terms import present, risk
 
 SPACE = {

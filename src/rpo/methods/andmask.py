@@ -5,8 +5,8 @@ from torch import Tensor
 from torch.func import jacrev
 
 from rpo.engine.data import Batch
+from rpo.engine.method import BOTH, Gradient, State, Values, method, uniform
 from rpo.engine.nets import Net, Params
-from rpo.methods.registry import BOTH, Gradient, State, Values, method, uniform
 from rpo.methods.terms import present, risks
 
 

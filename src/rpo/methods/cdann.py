@@ -4,10 +4,10 @@ import torch
 from torch import nn
 
 from rpo.engine.data import Batch
+from rpo.engine.method import CLASSIFICATION, Gradient, State, Values, method
 from rpo.engine.nets import Net, Params
 from rpo.functional.domains import domain_sum
 from rpo.methods.adversary import OPTIONS, SPACE, discriminator, take_turns
-from rpo.methods.registry import CLASSIFICATION, Gradient, State, Values, method
 
 
 def parts(net: Net, n_domains: int, n_classes: int) -> dict[str, nn.Module]:

@@ -5,9 +5,9 @@ from torch import Tensor
 from torch.func import grad
 
 from rpo.engine.data import Batch
+from rpo.engine.method import CLASSIFICATION, State, Terms, Values, log_uniform, method
 from rpo.engine.nets import Net, Params
 from rpo.functional.losses import sample_loss
-from rpo.methods.registry import CLASSIFICATION, State, Terms, Values, log_uniform, method
 from rpo.methods.terms import mean_by_domain
 
 INNER_STEPS = 5  # steps of the weights in each batch

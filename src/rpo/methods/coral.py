@@ -4,9 +4,9 @@ import torch
 from torch import Tensor
 
 from rpo.engine.data import Batch
+from rpo.engine.method import BOTH, State, Terms, Values, log_uniform, method
 from rpo.engine.nets import Net, Params
 from rpo.functional.domains import domain_mean, domain_share, domain_sum
-from rpo.methods.registry import BOTH, State, Terms, Values, log_uniform, method
 from rpo.methods.terms import gap, risk
 
 

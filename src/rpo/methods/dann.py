@@ -3,9 +3,9 @@
 from torch import nn
 
 from rpo.engine.data import Batch
+from rpo.engine.method import BOTH, Gradient, State, Values, method
 from rpo.engine.nets import Net, Params
 from rpo.methods.adversary import OPTIONS, SPACE, discriminator, even_share, take_turns
-from rpo.methods.registry import BOTH, Gradient, State, Values, method
 
 
 def parts(net: Net, n_domains: int, n_classes: int) -> dict[str, nn.Module]:

@@ -1,8 +1,8 @@
 """ERM + l2: the mean risk of the domains, weights kept small."""
 
 from rpo.engine.data import Batch
+from rpo.engine.method import BOTH, State, Terms, Values, method
 from rpo.engine.nets import Net, Params
-from rpo.methods.registry import BOTH, State, Terms, Values, method
 from rpo.methods.terms import L2, risk, squared_norm
 
 

@@ -1,9 +1,9 @@
 """ERM + lip: the mean risk of the domains, and a smooth model everywhere."""
 
 from rpo.engine.data import Batch
+from rpo.engine.method import BOTH, State, Terms, Values, method
 from rpo.engine.nets import Net, Params
 from rpo.functional.losses import sample_loss
-from rpo.methods.registry import BOTH, State, Terms, Values, method
 from rpo.methods.terms import LAM, REDUCTION, mean_by_domain, present, shares
 
 

@@ -6,10 +6,10 @@ import numpy as np
 from torch import Tensor
 
 from rpo.engine.data import Batch
+from rpo.engine.method import BOTH, State, Terms, Values, method, uniform
 from rpo.engine.nets import Net, Params
 from rpo.exceptions import InputError
 from rpo.functional.screening import screen
-from rpo.methods.registry import BOTH, State, Terms, Values, method, uniform
 from rpo.methods.terms import L2, risk, squared_norm
 
 if TYPE_CHECKING:

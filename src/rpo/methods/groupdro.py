@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from rpo.engine.data import Batch
+from rpo.engine.method import BOTH, State, Terms, Values, log_uniform, method
 from rpo.engine.nets import Net, Params
-from rpo.methods.registry import BOTH, State, Terms, Values, log_uniform, method
 from rpo.methods.terms import risks
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from torch import Tensor
 from torch.func import grad
 
 from rpo.engine.data import Batch
+from rpo.engine.method import BOTH, State, Terms, Values, log_uniform, method
 from rpo.engine.nets import Net, Params
 from rpo.functional.losses import sample_dummy_gradient, sample_loss
 from rpo.functional.statistics import Array, borrow, cell_weight, sigma
-from rpo.methods.registry import BOTH, State, Terms, Values, log_uniform, method
 from rpo.methods.terms import IRM_OPTIONS, IRM_SPACE, L2, irm, mean_by_domain
 
 if TYPE_CHECKING:

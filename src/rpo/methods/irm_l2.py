@@ -1,9 +1,9 @@
 """IRM + l2: one model that is optimal in every domain at once, weights kept small."""
 
 from rpo.engine.data import Batch
+from rpo.engine.method import BOTH, State, Terms, Values, method
 from rpo.engine.nets import Net, Params
 from rpo.functional.losses import sample_dummy_gradient
-from rpo.methods.registry import BOTH, State, Terms, Values, method
 from rpo.methods.terms import IRM_OPTIONS, IRM_SPACE, L2, irm, risk, squared_norm
 
 

@@ -1,8 +1,8 @@
 """IRM + lip: one model that is optimal in every domain at once, and smooth everywhere."""
 
 from rpo.engine.data import Batch
+from rpo.engine.method import BOTH, State, Terms, Values, method
 from rpo.engine.nets import Net, Params
-from rpo.methods.registry import BOTH, State, Terms, Values, method
 from rpo.methods.terms import ANNEAL, ETA, LAM, LIPIRM_OPTIONS, lipirm
 
 

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from rpo.engine.data import Batch
+from rpo.engine.method import CLASSIFICATION, State, Terms, Values, method, uniform
 from rpo.engine.nets import Net, Params
-from rpo.methods.registry import CLASSIFICATION, State, Terms, Values, method, uniform
 from rpo.methods.terms import IRM_OPTIONS, IRM_SPACE, irm, mean_by_domain
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rpo.engine.data import Batch
+from rpo.engine.method import BOTH, State, Terms, Values, log_uniform, method
 from rpo.engine.nets import Net, Params
 from rpo.functional.domains import domain_sum
 from rpo.functional.losses import sample_loss
-from rpo.methods.registry import BOTH, State, Terms, Values, log_uniform, method
 from rpo.methods.terms import mean_by_domain
 
 

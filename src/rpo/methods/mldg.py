@@ -10,9 +10,9 @@ from torch import Tensor
 from torch.func import grad, jacrev, vmap
 
 from rpo.engine.data import Batch
+from rpo.engine.method import BOTH, Gradient, State, Values, log_uniform, method, one_of
 from rpo.engine.nets import Net, Params
 from rpo.exceptions import InputError
-from rpo.methods.registry import BOTH, Gradient, State, Values, log_uniform, method, one_of
 from rpo.methods.terms import present, risks
 
 

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from rpo.engine.data import Batch
+from rpo.engine.method import BOTH, State, Terms, Values, method, one_of
 from rpo.engine.nets import Net, Params
 from rpo.functional.domains import domain_mean
-from rpo.methods.registry import BOTH, State, Terms, Values, method, one_of
 from rpo.methods.terms import risk
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from rpo.engine.data import Batch
+from rpo.engine.method import BOTH, State, Terms, Values, log_uniform, method
 from rpo.engine.nets import Net, Params
 from rpo.functional.penalties import Penalties, optimal_lambda, optimal_penalties
 from rpo.functional.statistics import Array, borrow, cell_weight, r_hat, shrink, sigma
-from rpo.methods.registry import BOTH, State, Terms, Values, log_uniform, method
 from rpo.methods.terms import ANNEAL, LIPIRM_OPTIONS, lipirm
 
 if TYPE_CHECKING:

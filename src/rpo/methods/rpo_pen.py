@@ -1,8 +1,8 @@
 """RPO-Pen: RPO's invariance penalties by domain, the same smoothness everywhere (ablation)."""
 
 from rpo.engine.data import Batch
+from rpo.engine.method import BOTH, State, Terms, Values, method
 from rpo.engine.nets import Net, Params
-from rpo.methods.registry import BOTH, State, Terms, Values, method
 from rpo.methods.rpo import LATER, OPTIONS, SPACE, algorithm_1, first_stage
 from rpo.methods.terms import lipirm
 

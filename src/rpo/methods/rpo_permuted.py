@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from rpo.engine.data import Batch
+from rpo.engine.method import BOTH, State, Terms, Values, method
 from rpo.engine.nets import Net, Params
-from rpo.methods.registry import BOTH, State, Terms, Values, method
 from rpo.methods.rpo import LATER, OPTIONS, SPACE, algorithm_1, first_stage, rpo
 
 if TYPE_CHECKING:

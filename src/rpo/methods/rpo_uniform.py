@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import torch
 
 from rpo.engine.data import Batch
+from rpo.engine.method import BOTH, State, Terms, Values, method
 from rpo.engine.nets import Net, Params
 from rpo.functional.statistics import cell_weight
-from rpo.methods.registry import BOTH, State, Terms, Values, method
 from rpo.methods.rpo import LATER, OPTIONS, SPACE, algorithm_1, first_stage, rpo
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from torch import Tensor
 from torch.func import grad
 
 from rpo.engine.data import Batch
+from rpo.engine.method import CLASSIFICATION, State, Terms, Values, method, uniform
 from rpo.engine.nets import Net, Params
 from rpo.functional.losses import Task, probability
-from rpo.methods.registry import CLASSIFICATION, State, Terms, Values, method, uniform
 from rpo.methods.terms import risk
 
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rpo.engine.data import Batch
+from rpo.engine.method import BOTH, State, Terms, Values, log_uniform, method, uniform
 from rpo.engine.nets import Net, Params
-from rpo.methods.registry import BOTH, State, Terms, Values, log_uniform, method, uniform
 from rpo.methods.terms import mean_by_domain, risk, shuffled
 
 SMALL = 1e-5

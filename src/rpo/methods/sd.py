@@ -1,8 +1,8 @@
 """SD (spectral decoupling): small outputs, so that no single feature starves the others."""
 
 from rpo.engine.data import Batch
+from rpo.engine.method import BOTH, State, Terms, Values, log_uniform, method
 from rpo.engine.nets import Net, Params
-from rpo.methods.registry import BOTH, State, Terms, Values, log_uniform, method
 from rpo.methods.terms import mean_by_domain, risk
 
 

@@ -4,11 +4,11 @@ import torch
 from torch import Tensor
 
 from rpo.engine.data import Batch
+from rpo.engine.method import Terms, Values, log_uniform, uniform
 from rpo.engine.nets import Net, Params
 from rpo.functional.domains import domain_mean, domain_share, mean_over_domains
 from rpo.functional.lipirm import lipirm_terms, squared_mean
 from rpo.functional.losses import Task, sample_loss
-from rpo.methods.registry import Terms, Values, log_uniform, uniform
 
 # The strength of the IRM penalty, and the share of the training after which it is in force.
 ETA = log_uniform(100.0, 0.1, 1e5)

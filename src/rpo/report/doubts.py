@@ -3,10 +3,10 @@
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from rpo.functional.noise import LEVEL
 from rpo.functional.statistics import MIN_ROWS
 from rpo.report.page_numbers import percent
 from rpo.tables.grouped import SURE, WORTH_TELLING
-from rpo.tables.noise import LEVEL
 from rpo.tables.residuals import FOLDS
 from rpo.tables.words import p_text
 

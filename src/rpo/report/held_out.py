@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
-from rpo.tables.verdict import OURS, PLAIN
+from rpo.studies.verdict import OURS, PLAIN
 
 if TYPE_CHECKING:
-    from rpo.tables.comparison import Comparison
+    from rpo.studies.comparison import Comparison
 
 MOST_DOMAINS, MOST_METHODS = 100, 6
 

@@ -18,7 +18,7 @@ from rpo.report.page_numbers import decimals, number, sortable
 from rpo.tables.words import p_text
 
 if TYPE_CHECKING:
-    from rpo.tables.comparison import Comparison
+    from rpo.studies.comparison import Comparison
     from rpo.tables.quality import Quality
 
 FOLDER = Path(__file__).parent
@@ -57,7 +57,7 @@ def write_report(
     comparison: "Comparison | None" = None,
 ) -> None:
     """Write the page, whole or not at all."""
-    from rpo.experiments.files import write_whole
+    from rpo.io import write_whole
 
     write_whole(Path(path), render(found, title=title, comparison=comparison))
 

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rpo.experiments.significance import holm
+from rpo.functional.noise import Array, exceeds, interval
+from rpo.functional.significance import holm
 from rpo.functional.statistics import MIN_ROWS
-from rpo.tables.noise import Array, exceeds, interval
 
 SURE = 0.05
 # A difference smaller than this is nothing to act on, however sure it is.

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from rpo.exceptions import InputError
+from rpo.studies.verdict import OURS as DEFAULT
 from rpo.tables.columns import Column, as_text, names_of, transform, typed
 from rpo.tables.preparing import Prepared, Task
-from rpo.tables.verdict import OURS as DEFAULT
 
 MOST_NAMED = 5
 # Methods that have an estimator of their own, by the scheme that it has for them.

@@ -62,7 +62,7 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     ...     read_table(Path(folder, "t.tsv.gz"))["a"].tolist()
     [1, 2]
     """
-    from rpo.experiments.files import write_whole
+    from rpo.io import write_whole
 
     file = Path(path)
     name = file.name.lower()

@@ -18,6 +18,6 @@ def ablation(asked: Asked, digits: Digits = "mnist") -> None:
 
         rpo bench ablation --profile paper
     """
-    from rpo.experiments import ablation as study
+    from rpo.paper import ablation as study
 
     show(asked, study.ablation(asked.profile, seeds=asked.seeds, leave_one_out=asked.leave_one_out, digits=digits))

@@ -30,6 +30,6 @@ def calibrated(asked: Asked, kinds: Kinds = "all", methods: Methods = "all") -> 
 
         rpo bench calibrated --profile paper --out out/calibrated
     """
-    from rpo.experiments import calibrated as study
+    from rpo.paper import quality_weights as study
 
     show(asked, study.calibrated(asked.profile, seeds=asked.seeds, kinds=kinds, methods=methods))

@@ -40,7 +40,7 @@ def cmnist(
 
         rpo bench cmnist --settings all --methods main --selection oracle
     """
-    from rpo.experiments import cmnist as study
+    from rpo.paper import cmnist as study
 
     views = study.cmnist(
         asked.profile,

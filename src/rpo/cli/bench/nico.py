@@ -10,8 +10,8 @@ from rpo.cli.bench.shared import Asked, command, do, show
 from rpo.exceptions import InputError
 
 if TYPE_CHECKING:
-    from rpo.datasets.album import Album
-    from rpo.experiments.specification import DataSpec
+    from rpo.paper.data.album import Album
+    from rpo.studies.specification import DataSpec
 
 
 @command(family=lambda own: "photos" if own["photos"] else "nico")
@@ -46,8 +46,8 @@ def nico(
 
         rpo bench nico --root NICO --backbone mynets:resnet
     """
-    from rpo.experiments import nico as study
-    from rpo.experiments.selection import get_rule
+    from rpo.paper import nico as study
+    from rpo.studies.selection import get_rule
 
     data = _data(root, photos, lists, folder, backbone)
     if rows is not None:
@@ -66,7 +66,7 @@ def nico(
 
 def _data(root: Path | None, photos: bool, lists: Path | None, folder: Path | None, backbone: str) -> "DataSpec":
     """The data of all studies."""
-    from rpo.experiments.specification import DataSpec
+    from rpo.studies.specification import DataSpec
 
     if photos == (root is not None):
         raise InputError("give either --root with the folder of NICO, or --photos for the stand-in")
@@ -79,8 +79,8 @@ def _data(root: Path | None, photos: bool, lists: Path | None, folder: Path | No
 
 def _album(root: Path | None, folder: Path | None) -> "Album":
     """The pictures that the data are drawn from."""
-    from rpo.datasets.nico import HOMES, nico_album
-    from rpo.datasets.photos import PER_CELL, photo_album
+    from rpo.paper.data.nico import HOMES, nico_album
+    from rpo.paper.data.photos import PER_CELL, photo_album
 
     if root is None:
         return photo_album(folder, PER_CELL)
@@ -92,17 +92,17 @@ def _album(root: Path | None, folder: Path | None) -> "Album":
 
 def _extract(album: "Album", backbone: str) -> None:
     """All features, here and with a bar, before workers ask for them."""
-    from rpo.features import extract
+    from rpo.paper.features import extract
 
     extract(album, backbone=backbone, report=lambda line: typer.echo(line, err=True))
 
 
 def _ladder(asked: Asked, data: "DataSpec", album: "Album") -> None:
     """What contexts look like; then, before any other method, whether ERM falls as the stand-in wants it to."""
-    from rpo.datasets.gallery import draw_contexts
-    from rpo.experiments.files import write_whole
-    from rpo.experiments.nico import ladder_lines, ladders
-    from rpo.experiments.page import link, put
+    from rpo.io import write_whole
+    from rpo.paper.data.gallery import draw_contexts
+    from rpo.paper.nico import ladder_lines, ladders
+    from rpo.studies.page import link, put
 
     studies = ladders(asked.profile, asked.seeds, data)
     records = do(asked, [run for study in studies.values() for run in study.runs()])

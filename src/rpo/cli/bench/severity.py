@@ -17,7 +17,7 @@ def severity(asked: Asked, digits: Digits = "mnist") -> None:
 
         rpo bench severity --profile paper --seeds 5
     """
-    from rpo.experiments import severity as study
+    from rpo.paper import severity as study
 
     made = study.severity(asked.profile, seeds=asked.seeds, leave_one_out=asked.leave_one_out, digits=digits)
     show(asked, [study.view(made)])

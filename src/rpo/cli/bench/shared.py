@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rpo.scheduler import reached
+from rpo.studies.scheduler import reached
 
 if TYPE_CHECKING:
-    from rpo.experiments.runner import Records
-    from rpo.experiments.specification import Run
-    from rpo.experiments.store import Store
-    from rpo.experiments.tables import Table
-    from rpo.experiments.view import View
+    from rpo.studies.results import Table
+    from rpo.studies.runner import Records
+    from rpo.studies.specification import Run
+    from rpo.studies.store import Store
+    from rpo.studies.view import View
 
 Cluster = Annotated[
     str | None,
@@ -152,10 +152,10 @@ def _words(name: str, value: Any) -> str:
 
 def show(asked: Asked, views: "Sequence[View]") -> None:
     """Do the runs of all views, write each one's tables and figure, put them into the page, and print them."""
-    from rpo.experiments.page import put, study_block
-    from rpo.experiments.render import to_json
-    from rpo.experiments.selection import get_rule
-    from rpo.experiments.tables import check_correction
+    from rpo.studies.page import put, study_block
+    from rpo.studies.render import to_json
+    from rpo.studies.results import check_correction
+    from rpo.studies.selection import get_rule
 
     rule, correction = get_rule(asked.selection), check_correction(asked.correction)
     records = do(asked, [run for view in views for run in view.study.runs()])
@@ -182,8 +182,8 @@ def show(asked: Asked, views: "Sequence[View]") -> None:
 
 def do(asked: Asked, runs: "Sequence[Run]") -> "Records | None":
     """The records of all runs, those that are missing done; None if only the amount of work was asked for."""
-    from rpo.experiments.runner import cluster_at, execute
-    from rpo.experiments.store import Store
+    from rpo.studies.runner import cluster_at, execute
+    from rpo.studies.store import Store
 
     store = Store(asked.folder)
     runs = list({run.digest: run for run in runs}.values())
@@ -198,7 +198,7 @@ def do(asked: Asked, runs: "Sequence[Run]") -> "Records | None":
 
 
 def _say_what_there_is_to_do(runs: "Sequence[Run]", store: "Store", jobs: int) -> None:
-    from rpo.experiments.runner import plan
+    from rpo.studies.runner import plan
 
     todo = plan(runs, store)
     typer.echo(f"{len(runs)} runs, {len(todo.done)} done, {todo.missing} to do in {len(todo.stacks)} stacks.")
@@ -214,8 +214,8 @@ def _duration(seconds: float) -> str:
 
 def write(table: "Table", view: "View", asked: Asked) -> list[Path]:
     """The table in every form and as a figure; the paths, the figure's SVG last."""
-    from rpo.experiments import render
-    from rpo.experiments.files import write_whole
+    from rpo.io import write_whole
+    from rpo.studies import render
 
     forms = {"csv": render.to_csv, "tex": render.to_latex, "html": render.to_html, "md": render.to_markdown}
     paths = []
@@ -229,7 +229,7 @@ def print_table(table: "Table", words: list[str], written: list[Path]) -> None:
     """The table, what it says in words, and where everything is."""
     from rich.console import Console
 
-    from rpo.experiments.render import to_rich
+    from rpo.studies.render import to_rich
 
     console = Console()
     # In a pipe there is no window to fit: let no cell be cut.

@@ -21,7 +21,7 @@ def table1(asked: Asked) -> None:
 
         rpo bench table1 --profile paper --cluster tcp://10.0.0.5:8786
     """
-    from rpo.experiments import table1 as study
+    from rpo.paper import table1 as study
 
     made = study.table1(asked.profile, seeds=asked.seeds, leave_one_out=asked.leave_one_out)
     show(asked, [study.view(made)])

@@ -29,11 +29,11 @@ def weights(
     from rich.console import Console
     from rich.table import Table
 
-    from rpo.experiments.cmnist import numbers_of
-    from rpo.experiments.curves import save
-    from rpo.experiments.files import write_whole
-    from rpo.experiments.weights import MOST_DRAWN, lines_of, put_on_page, to_csv, weights_figure
-    from rpo.experiments.weights import weights as find
+    from rpo.io import write_whole
+    from rpo.paper.cmnist import numbers_of
+    from rpo.paper.penalties import MOST_DRAWN, lines_of, put_on_page, to_csv, weights_figure
+    from rpo.paper.penalties import weights as find
+    from rpo.studies.curves import save
 
     numbers = numbers_of(settings)
     found = find(numbers, asked.profile, seeds=asked.seeds, digits=digits)

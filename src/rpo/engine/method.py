@@ -1,0 +1,241 @@
+"""What a method is, and the list of them.
+
+A method is a pure function `(net, params, state, batch, hp)` that gives the named terms of its loss. Everything else
+about it stands beside that function: the tasks it fits, its hyper-parameters with the ranges to search, and, where it
+needs them, what it prepares before training, further networks, or its own random numbers.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from rpo.exceptions import InputError
+from rpo.functional.losses import Task
+
+if TYPE_CHECKING:
+    from rpo.engine.data import Batch
+    from rpo.engine.nets import Net, Params
+    from rpo.engine.training import Preparation
+
+State = dict[str, Tensor]
+Terms = dict[str, Tensor]
+
+REGRESSION: tuple[Task, ...] = ("regression",)
+CLASSIFICATION: tuple[Task, ...] = ("binary", "multiclass")
+BOTH: tuple[Task, ...] = REGRESSION + CLASSIFICATION
+
+
+@dataclass(frozen=True)
+class Hyper:
+    """A number to tune: its default, and the range in which a search draws it."""
+
+    default: float | None
+    low: float
+    high: float
+    log: bool = False
+    values: tuple[float, ...] = ()
+
+    def draw(self, generator: np.random.Generator) -> float:
+        """One value from the range.
+
+        >>> 0.1 <= log_uniform(1.0, 0.1, 10.0).draw(np.random.default_rng(0)) <= 10
+        True
+        """
+        if self.values:
+            return float(generator.choice(self.values))
+        if self.log:
+            return float(np.exp(generator.uniform(np.log(self.low), np.log(self.high))))
+        return float(generator.uniform(self.low, self.high))
+
+    def __str__(self) -> str:
+        if self.values:
+            return "{" + ", ".join(f"{v:g}" for v in self.values) + "}"
+        return f"{'log-uniform' if self.log else 'uniform'} {self.low:.3g} to {self.high:.3g}"
+
+
+def log_uniform(default: float | None, low: float, high: float) -> Hyper:
+    """10^U(log₁₀ low, log₁₀ high).
+
+    >>> print(log_uniform(1.0, 0.1, 10.0))
+    log-uniform 0.1 to 10
+    """
+    return Hyper(default, low, high, log=True)
+
+
+def uniform(default: float, low: float, high: float) -> Hyper:
+    """U(low, high).
+
+    >>> uniform(0.5, 0, 1).default
+    0.5
+    """
+    return Hyper(default, low, high)
+
+
+def one_of(default: float, *values: float) -> Hyper:
+    """One of some values, each as likely.
+
+    >>> print(one_of(1, 1, 2, 4))
+    {1, 2, 4}
+    """
+    return Hyper(default, min(values), max(values), values=values)
+
+
+# What every method has: the learning rate of Adam.
+LEARNING_RATE = log_uniform(1e-2, 10**-4.5, 10**-1.5)
+
+
+class Values:
+    """Hyper-parameters by attribute: tensors for numbers, plain values for options."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self._values[name]
+        except KeyError:
+            raise AttributeError(f"no hyper-parameter {name!r}") from None
+
+
+class Gradient(NamedTuple):
+    """What a method returns that makes its own update: gradients by parameter, the loss's terms, the new state.
+
+    `moves` says by parameter which coordinates move in this step (empty: all); the others stay as they are, with
+    their moments, so that neither momentum nor decay drags them along.
+    """
+
+    by_parameter: dict[str, Tensor]
+    terms: Terms
+    state: State
+    moves: dict[str, Tensor]
+
+
+Objective = Callable[["Net", "Params", State, "Batch", Values], Any]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method with everything the engine and the user need to know about it.
+
+    `prepare(run)` gives the state to start from; `first_stage(run)` what methods in two stages need before there are
+    strata (`residual`, the squared residuals, among it), without a look at the numbers and options named in `later`;
+    `parts(net, n_domains, n_classes)` further modules; `draw(generator, rows, n_domains, numbers)` the random numbers
+    of one step; `predict(net, params, state, x)` the output where it is not simply the network's. With `own_gradient`
+    the objective returns a `Gradient`, not terms. `version` goes up whenever the same hyper-parameters no longer give
+    the same model, so that no store takes the records of a method for those of a corrected one.
+    """
+
+    name: str
+    objective: Objective
+    tasks: tuple[Task, ...]
+    summary: str
+    formula: str
+    cite: str
+    space: Mapping[str, Hyper]
+    options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    prepare: "Callable[[Preparation], State] | None" = None
+    first_stage: "Callable[[Preparation], State] | None" = None
+    later: tuple[str, ...] = ()
+    parts: "Callable[..., Mapping[str, nn.Module]] | None" = None
+    draw: "Callable[[np.random.Generator, int, int, Mapping[str, float]], dict[str, NDArray[Any]]] | None" = None
+    predict: "Callable[[Net, Params, State, Tensor], Tensor] | None" = None
+    own_gradient: bool = False
+    beta1: float = 0.9
+    version: int = 1
+
+    def check_task(self, task: Task) -> None:
+        """Refuse a task the method lacks, naming those that have it."""
+        if task not in self.tasks:
+            able = ", ".join(sorted(other.name for other in methods(task)))
+            raise InputError(f"method {self.name!r} has no {task}: use one that has ({able})")
+
+    def fill(self, given: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
+        """Given values completed by defaults: the numbers, and the options.
+
+        A number of None is left to the method (NaN to the engine).
+        """
+        known = [*self.space, *self.options]
+        for name in given:
+            if name not in known:
+                raise InputError(f"method {self.name!r} has no hyper-parameter {name!r}: it has {', '.join(known)}")
+        for name, allowed in self.options.items():
+            if name in given and isinstance(allowed[0], str) and given[name] not in allowed:
+                raise InputError(f"{name}={given[name]!r} of method {self.name!r}: use one of {', '.join(allowed)}")
+        numbers = {name: _number(name, given.get(name, hyper.default)) for name, hyper in self.space.items()}
+        return numbers, {name: given.get(name, allowed[0]) for name, allowed in self.options.items()}
+
+
+def _number(name: str, value: Any) -> float:
+    if value is None:
+        return float("nan")
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise InputError(f"hyper-parameter {name!r} is {value!r}: give a number")
+    if not np.isfinite(value) or value < 0:
+        raise InputError(f"hyper-parameter {name!r} is {value!r}: give a finite number that is not negative")
+    return float(value)
+
+
+REGISTRY: dict[str, Method] = {}
+METHODS = "rpo.methods"  # importing it fills the registry; the engine itself knows no method by name
+
+
+def method(
+    name: str,
+    *,
+    tasks: tuple[Task, ...],
+    space: Mapping[str, Hyper],
+    cite: str,
+    options: Mapping[str, tuple[Any, ...]] | None = None,
+    **hooks: Any,
+) -> Callable[[Objective], Objective]:
+    """Put a function into the registry. The first line of its module says what it does, its own the formula."""
+
+    def register(objective: Objective) -> Objective:
+        module = sys.modules[objective.__module__]
+        REGISTRY[name] = Method(
+            name=name,
+            objective=objective,
+            tasks=tasks,
+            summary=_first_line(module.__doc__),
+            formula=_first_line(objective.__doc__),
+            cite=cite,
+            space={**space, "lr": LEARNING_RATE},
+            options=options or {},
+            **hooks,
+        )
+        return objective
+
+    return register
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").strip().split("\n")[0]
+
+
+def get_method(name: str) -> Method:
+    """The method of that name, or an error that lists them.
+
+    >>> get_method("irm-lip").tasks
+    ('regression', 'binary', 'multiclass')
+    """
+    import_module(METHODS)
+    try:
+        return REGISTRY[name]
+    except KeyError:
+        raise InputError(f"unknown method {name!r}: use one of {', '.join(sorted(REGISTRY))}") from None
+
+
+def methods(task: Task | None = None) -> Iterable[Method]:
+    """All methods, or those that have a task.
+
+    >>> "rpo" in [m.name for m in methods("regression")]
+    True
+    """
+    import_module(METHODS)
+    return [m for m in REGISTRY.values() if task is None or task in m.tasks]

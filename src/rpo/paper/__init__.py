@@ -1,0 +1,1 @@
+"""The paper's own experiments and theory, with the data and features that only they need."""

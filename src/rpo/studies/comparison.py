@@ -1,0 +1,263 @@
+"""Does RPO help on this table? Every domain held out in turn, every method, several seeds, one resumable study."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from pydantic import JsonValue
+
+from rpo.engine.progress import Show
+from rpo.exceptions import InputError
+from rpo.functional.significance import compare as against
+from rpo.functional.significance import paired
+from rpo.functional.statistics import MIN_ROWS
+from rpo.grouping import NamedStrata
+from rpo.methods import get_method
+from rpo.methods import methods as registered
+from rpo.studies.records import Record
+from rpo.studies.runner import cluster_at, execute
+from rpo.studies.selection import chosen, get_rule
+from rpo.studies.specification import DataSpec, Number, Training
+from rpo.studies.store import Store
+from rpo.studies.study import Row, Setting, Study
+from rpo.studies.table_problem import NAME, Folds, table_file, use_folder, write_folds
+from rpo.studies.verdict import CONTROLS, OURS, PLAIN, verdict
+from rpo.tables.preparing import AskedTask, Prepared, prepare
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from rpo.studies.cluster import Cluster
+
+MEAN = "mean"
+STEPS, HIDDEN = 300, (32,)
+# What the estimators take for RPO by penalties and its kin; other methods keep the registry's defaults.
+OPTIONS: dict[str, JsonValue] = {"scheme": "calibrated", "reduction": "mean", "folds": 4}
+MOST_ROWS = 20_000
+FULL_BATCH = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """How each method does on domains it has not seen.
+
+    The error is the mean squared error as a share of the target's variance, or the share of wrong classes. `methods`
+    has a row for each method, best first: its mean over held-out domains, the deviation of that over seeds, Welch's p
+    over seeds and the paired p over domains, both against RPO. `domains` has a row for each held-out domain.
+    """
+
+    methods: pd.DataFrame
+    domains: pd.DataFrame
+    verdict: str
+    protocol: tuple[str, ...]
+    prepared: Prepared = field(repr=False)
+
+    def figure(self) -> "Figure":
+        """The mean error of each method over held-out domains, with its deviation over seeds."""
+        from matplotlib.figure import Figure
+
+        table = self.methods.iloc[::-1]
+        figure = Figure(figsize=(6.4, 1.2 + 0.26 * len(table)), layout="constrained")
+        axis = figure.subplots()
+        colours = ["#1f5fa8" if name == OURS else "#9aa4af" for name in table["method"]]
+        axis.barh(table["method"], table["error"], xerr=table["deviation"], color=colours, error_kw={"lw": 1})
+        axis.set_xlabel("mean error on held-out domains, with its deviation over seeds")
+        axis.spines[["top", "right"]].set_visible(False)
+        return figure
+
+
+def compare(
+    frame: pd.DataFrame,
+    *,
+    target: str,
+    domain: str,
+    groups: Sequence[str] = (),
+    task: AskedTask = "auto",
+    methods: Sequence[str] = (),
+    seeds: int = 3,
+    drop: Sequence[str] = (),
+    category: Sequence[str] = (),
+    steps: int = STEPS,
+    selection: str = "validation",
+    jobs: int = 1,
+    cluster: str | None = None,
+    out: Path | str | None = None,
+    progress: Show = "auto",
+) -> Comparison:
+    """Hold every domain out in turn, train every method (or those named, with RPO and ERM), and say what helps.
+
+    With `out`, every training is kept there as soon as it is done: the same call goes on where it stopped. With
+    `cluster`, the address of a Dask scheduler, its workers train.
+
+    >>> rng = np.random.default_rng(0)
+    >>> table = pd.DataFrame({"x": rng.normal(size=90), "d": ["a", "b", "c"] * 30})
+    >>> table["y"] = table["x"] + 0.3 * rng.normal(size=90)
+    >>> found = compare(table, target="y", domain="d", methods=["coral"], seeds=2, steps=20, progress=False)
+    >>> sorted(found.methods["method"])
+    ['coral', 'erm-l2', 'mean', 'rpo-weights', 'weights permuted', 'weights uniform']
+    """
+    rule = get_rule(selection)
+    workers = cluster_at(cluster)
+    if seeds < 2:
+        raise InputError(f"seeds is {seeds}: give at least two, for a deviation needs two")
+    ready = prepare(frame, target=target, domain=domain, groups=groups, task=task, drop=drop, category=category)
+    ready = _cut(ready)
+    rows = study_rows(ready, methods)
+    with ExitStack() as stack:
+        if out is None:
+            out = stack.enter_context(tempfile.TemporaryDirectory())
+        folder = Path(out)
+        folds = write_folds(ready, folder, steps=steps, progress=progress)
+        use_folder(folder)
+        study = _study(ready, folds, rows, seeds, steps, selection == "leave-one-out")
+        records = _execute(study, folder, jobs, workers and _with_table(workers, folder, folds), progress)
+    errors = {row.label: _errors(study, records, row, rule, folds) for row in rows}
+    return summarise(errors, folds, ready, _protocol(study, records, rule.words, folds))
+
+
+def study_rows(ready: Prepared, names: Sequence[str]) -> tuple[Row, ...]:
+    """The methods asked for (all that fit the task if none is named), RPO with its controls and ERM, with small grids.
+
+    >>> table = pd.DataFrame({"x": range(30), "y": range(30), "d": [0, 1, 2] * 10})
+    >>> [row.label for row in study_rows(prepare(table, target="y", domain="d"), ["coral"])]
+    ['rpo-weights', 'weights permuted', 'weights uniform', 'erm-l2', 'coral', 'mean']
+    """
+    from rpo.tables.residuals import encoded
+
+    fits = encoded(ready)[1]
+    for name in names:
+        if name != MEAN:
+            get_method(name).check_task(fits)
+    permuted, uniform = CONTROLS
+    rows = [
+        Row(OURS, OURS),
+        Row(permuted, OURS, options={"placement": "permuted"}),
+        Row(uniform, OURS, grid=({"power": 0.0},)),
+    ]
+    wanted = [PLAIN, *(names or sorted(method.name for method in registered(fits)))]
+    for name in dict.fromkeys(wanted):
+        if name not in (OURS, MEAN):
+            ours = set(OPTIONS) <= set(get_method(name).options)
+            rows.append(Row(name, name, grid_of(name), OPTIONS if ours else {}))
+    return (*rows, Row(MEAN, MEAN)) if ready.task == "regression" else tuple(rows)
+
+
+def grid_of(name: str) -> tuple[Mapping[str, Number], ...]:
+    """Three values of a method's first hyper-parameter: its default, a tenth and ten times, within its range.
+
+    >>> grid_of("coral")
+    ({'gamma': 1.0}, {'gamma': 0.1}, {'gamma': 10.0})
+    """
+    for hyper, space in get_method(name).space.items():
+        if hyper != "lr" and space.log and space.default is not None:
+            tried = [space.default, max(space.low, space.default / 10), min(space.high, space.default * 10)]
+            return tuple({hyper: value} for value in dict.fromkeys(tried))
+    return ({},)
+
+
+def _cut(ready: Prepared) -> Prepared:
+    """At most twenty thousand rows, each domain keeping its share: a comparison trains hundreds of models."""
+    total = len(ready.y)
+    if total <= MOST_ROWS:
+        return ready
+    kept = np.sort(np.random.default_rng(0).choice(total, MOST_ROWS, replace=False))
+    groups = ready.groups and NamedStrata(ready.groups.labels[kept], ready.groups.names)
+    note = f"the comparison used {MOST_ROWS:,} rows drawn from {total:,}"
+    parts = {name: getattr(ready, name)[kept] for name in ("X", "y", "domains", "row")}
+    return replace(ready, frame=ready.frame.iloc[kept], groups=groups, notes=(*ready.notes, note), **parts)
+
+
+def _study(ready: Prepared, folds: Folds, rows: tuple[Row, ...], seeds: int, steps: int, leave_one_out: bool) -> Study:
+    metric = "mse" if ready.task == "regression" else "accuracy"
+    settings = tuple(
+        Setting(str(f), DataSpec(name=NAME, options={"sha256": folds.sha256, "fold": f}), test="0", metric=metric)
+        for f in range(len(folds.held_out))
+    )
+    batch = None if len(ready.y) <= FULL_BATCH else max(8, FULL_BATCH // 2 // len(folds.rows))
+    training = Training(hidden=HIDDEN, steps=steps, batch_size=batch)
+    return Study("compare", rows, settings, tuple(range(seeds)), OURS, training, leave_one_out)
+
+
+def _with_table(cluster: "Cluster", folder: Path, folds: Folds) -> "Cluster":
+    """The cluster, its workers to be given the table, each once."""
+    table = table_file(folds.sha256)
+    return replace(cluster, files={str(table): (folder / table).read_bytes()}, use=use_folder)
+
+
+def _execute(study: Study, folder: Path, jobs: int, cluster: "Cluster | None", progress: Show) -> dict[str, Record]:
+    from joblib import parallel_config
+
+    # A worker is a process of its own: it must know the table before it is asked for it.
+    with parallel_config(backend="loky", initializer=use_folder, initargs=(folder,)):
+        runs = study.runs()
+        return execute(runs, Store(folder), jobs=jobs, cluster=cluster, progress=progress, label="comparison")
+
+
+def _errors(study: Study, records: Mapping[str, Record], row: Row, rule: Any, folds: Folds) -> pd.DataFrame:
+    """The error on each held-out domain, a row a seed; seeds of which a fold failed are missing."""
+    found: dict[int, dict[str, float]] = {seed: {} for seed in study.seeds}
+    for setting, held in zip(study.settings, folds.held_out, strict=True):
+        for seed, record in chosen(study, records, row, setting, rule).items():
+            assert record.measured is not None
+            for place, name in enumerate(held):
+                value = record.measured.test[str(place)][setting.metric]
+                found[seed][name] = 1 - value if setting.metric == "accuracy" else value
+    return pd.DataFrame.from_dict(found, orient="index", columns=list(folds.rows)).dropna()
+
+
+def _by_seed(values: "pd.Series[float]") -> dict[int, float]:
+    return {int(str(seed)): float(value) for seed, value in values.items()}
+
+
+def summarise(
+    errors: Mapping[str, pd.DataFrame], folds: Folds, ready: Prepared, protocol: tuple[str, ...]
+) -> Comparison:
+    """Tables and verdict from errors by seed and held-out domain."""
+    ours = errors[OURS]
+    if ours.empty:
+        raise InputError("RPO failed in every seed on this table: try fewer steps, or leave columns out with --drop")
+    judged = [name for name, n in folds.rows.items() if n >= MIN_ROWS] or list(folds.rows)
+    lines = []
+    for name, table in errors.items():
+        if table.empty:
+            continue
+        by_seed, by_domain = table.mean(axis=1), table.mean(axis=0)
+        versus = against(_by_seed(by_seed), _by_seed(ours.mean(axis=1)))
+        lines.append(
+            {
+                "method": name,
+                "error": by_seed.mean(),
+                "deviation": by_seed.std(ddof=1) if len(by_seed) > 1 else np.nan,
+                "worst domain": by_domain[judged].max(),
+                "difference": 0.0 if name == OURS else versus.difference,
+                "p Welch": np.nan if name == OURS else versus.p,
+                "p paired": np.nan if name == OURS else paired(by_domain.to_numpy(), ours.mean(axis=0).to_numpy()),
+                "worse in": np.nan if name == OURS else float(np.mean(by_domain > ours.mean(axis=0))),
+                "seeds": len(table),
+            }
+        )
+    methods = pd.DataFrame(lines).sort_values("error", kind="stable", ignore_index=True)
+    domains = pd.DataFrame({name: table.mean(axis=0) for name, table in errors.items() if not table.empty})
+    domains.insert(0, "n", [folds.rows[name] for name in domains.index])
+    domains = domains.rename_axis("domain").reset_index().sort_values("n", ascending=False, ignore_index=True)
+    return Comparison(methods, domains, verdict(methods, len(folds.rows)), protocol, ready)
+
+
+def _protocol(study: Study, records: Mapping[str, Record], words: str, folds: Folds) -> tuple[str, ...]:
+    runs = study.runs()
+    failed = sum(records[run.digest].status == "failed" for run in runs)
+    sizes = sorted({len(held) for held in folds.held_out})
+    return (
+        f"{len(folds.rows)} domains held out, {' or '.join(map(str, sizes))} at a time, {len(folds.held_out)} folds; "
+        f"{len(study.seeds)} seeds; {len(runs):,} trainings, of which {failed} failed",
+        f"hyper-parameters by the {words}; three values tried of each method's first",
+        f"hidden layers {', '.join(map(str, study.training.hidden))}, {study.training.steps} steps",
+        "error: mean squared error as a share of the target's variance, or share of wrong classes; mean over domains",
+        "p Welch: over seeds, so it says how sure the training is; p paired: over held-out domains, so it says whether "
+        "to expect the same of a new domain",
+    )

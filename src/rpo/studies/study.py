@@ -1,0 +1,79 @@
+"""A study: rows (methods with their grids) by settings (data sets) by seeds."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from rpo.studies.specification import DataSpec, Number, Run, Training, complete
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table: a method, its options, and the hyper-parameters to choose from.
+
+    The first entry of the grid is the one fixed by formula or default, which needs no choice.
+    """
+
+    label: str
+    method: str
+    grid: tuple[Mapping[str, Number], ...] = ({},)
+    options: Mapping[str, JsonValue] = field(default_factory=dict)
+    data: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Options of the data set that only this row changes."""
+    section: str = "Methods"
+    ranked: bool = True
+    """Whether it competes for the best value; controls and references do not."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One column of a table: a data set, and the test domain whose metric is shown."""
+
+    label: str
+    data: DataSpec
+    test: str = "test"
+    metric: str = "mse"
+
+
+@dataclass(frozen=True)
+class Study:
+    """All of it; `reference` is the label of the row that the others are compared with."""
+
+    name: str
+    rows: tuple[Row, ...]
+    settings: tuple[Setting, ...]
+    seeds: tuple[int, ...]
+    reference: str
+    training: Training = field(default_factory=Training)
+    leave_one_out: bool = False
+
+    def candidates(self, row: Row, setting: Setting, seed: int) -> list[Run]:
+        """The runs of one cell and seed, in the order of the grid."""
+        data = DataSpec(name=setting.data.name, options={**setting.data.options, **row.data})
+        return [
+            complete(
+                Run(
+                    data=data,
+                    method=row.method,
+                    numbers=dict(numbers),
+                    options=dict(row.options),
+                    seed=seed,
+                    training=self.training,
+                    # With nothing to choose from, no score is needed.
+                    leave_one_out=self.leave_one_out and len(row.grid) > 1,
+                )
+            )
+            for numbers in row.grid
+        ]
+
+    def cells(self) -> Iterator[tuple[Row, Setting]]:
+        """Every row in every setting."""
+        return ((row, setting) for setting in self.settings for row in self.rows)
+
+    def runs(self) -> list[Run]:
+        """Every run once, whatever the number of cells that use it."""
+        every = (
+            run for row, setting in self.cells() for seed in self.seeds for run in self.candidates(row, setting, seed)
+        )
+        return list({run.digest: run for run in every}.values())

@@ -1,0 +1,157 @@
+"""A user's table as a data set of the experiments: each fold trains on some domains and is tested on the others."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rpo.engine import Data
+from rpo.engine.data import make_data
+from rpo.engine.progress import Bar, Show
+from rpo.estimators.inputs import weighted_moments
+from rpo.exceptions import InputError
+from rpo.functional.losses import Task
+from rpo.functional.statistics import MIN_ROWS
+from rpo.grouping import find_strata
+from rpo.studies.problems import Problem, problem
+from rpo.tables.preparing import Prepared
+from rpo.tables.residuals import encoded, residuals
+
+NAME = "table"
+MOST_FOLDS = 10
+VALIDATION = 0.2  # of the rows of every training domain that has five or more
+TASKS: tuple[Task, ...] = ("regression", "binary", "multiclass")
+
+_folder: Path | None = None
+
+
+@dataclass(frozen=True)
+class Folds:
+    """A table ready for a study: its name (the hash of what was given), and the domains that each fold holds out."""
+
+    sha256: str
+    held_out: tuple[tuple[str, ...], ...]
+    rows: Mapping[str, int]
+
+
+def use_folder(folder: Path) -> None:
+    """Where this process, or a worker of it, finds the tables of a study."""
+    global _folder
+    _folder = folder
+
+
+def table_file(sha256: str) -> Path:
+    """The name of a table's file in the folder of a study.
+
+    >>> table_file("1f").as_posix()
+    'tables/1f.safetensors'
+    """
+    return Path("tables", f"{sha256}.safetensors")
+
+
+def write_folds(ready: Prepared, folder: Path, *, seed: int = 0, steps: int = 400, progress: Show = "auto") -> Folds:
+    """Deal the domains into folds, find the strata of each fold in its training domains, and write all that down.
+
+    Every domain is held out once: alone if there are at most ten, else together with others, dealt by size.
+    """
+    from safetensors.numpy import save
+
+    from rpo.io import write_whole
+
+    labels, domain, count = np.unique(ready.domains, return_inverse=True, return_counts=True)
+    if len(labels) < 3:
+        raise InputError(
+            f"the table has {len(labels)} domain{'s' * (len(labels) > 1)}: to hold one out, three are needed"
+        )
+    fold = np.empty(len(labels), dtype=np.int64)
+    number = min(len(labels), MOST_FOLDS)
+    fold[np.lexsort((labels, -count))] = np.arange(len(labels)) % number
+    y, task, classes, _ = encoded(ready)
+    groups = ready.groups.labels if ready.groups else np.zeros(0)
+    given: dict[str, NDArray[Any]] = {
+        "X": ready.X,
+        "y": np.asarray(y),
+        "domain": domain.astype(np.int64),
+        "fold": fold,
+        "groups": groups.astype(np.int64),
+        "task": np.array([TASKS.index(task), classes, seed, steps]),
+    }
+    given = {name: np.ascontiguousarray(array) for name, array in given.items()}
+    sha = hashlib.sha256(save(given)).hexdigest()[:20]
+    file = folder / "tables" / f"{sha}.safetensors"
+    if not file.exists():  # a comparison that goes on has its strata already
+        strata = np.zeros((number, len(y)), dtype=np.int64)
+        with Bar(number, "strata of each fold", progress) as bar:
+            for f in range(number):
+                strata[f] = _strata(ready, fold[domain] != f, seed, steps)
+                bar.advance()
+        write_whole(file, save(given | {"strata": strata}))
+    held = tuple(tuple(str(name) for name in labels[fold == f]) for f in range(number))
+    return Folds(sha, held, dict(zip(map(str, labels), map(int, count), strict=True)))
+
+
+def _strata(ready: Prepared, inside: NDArray[np.bool_], seed: int, steps: int) -> NDArray[np.int64]:
+    """The stratum of each row; strata that are looked for are found without a look at the domains held out."""
+    if ready.groups is not None:
+        return ready.groups.labels.astype(np.int64)
+    if ready.task == "classification":
+        return np.unique(ready.y, return_inverse=True)[1].astype(np.int64)
+    part = replace(ready, X=ready.X[inside], y=ready.y[inside], domains=ready.domains[inside])
+    first = residuals(part, seed=seed, steps=steps, progress=False)
+    found = find_strata(part.X, first.squared, first.domain, random_state=seed)
+    return found.assign(ready.X).astype(np.int64)
+
+
+@lru_cache(maxsize=4)
+def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+    from safetensors.numpy import load_file
+
+    if not path.is_file():
+        raise InputError(f"{path} is missing: run the comparison again from the table")
+    found: dict[str, NDArray[Any]] = load_file(path)
+    return found
+
+
+@problem(NAME)
+def table(*, sha256: str = "", fold: int = 0, seed: int = 0) -> Problem:
+    """One fold of a table: the training domains' rows, a fifth of them for validation, and the domains held out."""
+    if _folder is None:
+        raise InputError("no table is known here: comparisons of a table start with `rpo compare`")
+    a = _arrays(_folder / table_file(sha256))
+    task, classes = TASKS[int(a["task"][0])], int(a["task"][1])
+    held = a["fold"][a["domain"]] == fold
+    inside = np.flatnonzero(~held)
+    renumbered = np.cumsum(a["fold"] != fold) - 1
+    rng = np.random.default_rng([seed, fold])
+    validation = np.zeros(len(held), dtype=bool)
+    for e in np.flatnonzero(a["fold"] != fold):
+        rows = np.flatnonzero(a["domain"] == e)
+        if len(rows) >= MIN_ROWS:
+            validation[rng.permutation(rows)[: round(VALIDATION * len(rows))]] = True
+    train = inside[~validation[inside]]
+    mean, scale = weighted_moments(a["X"][train], np.ones(len(train)))
+
+    def part(rows: NDArray[np.intp], domain: NDArray[np.int64]) -> Data:
+        return make_data(
+            torch.from_numpy((a["X"][rows] - mean) / scale),
+            torch.from_numpy(a["y"][rows]),
+            torch.from_numpy(domain),
+            task=task,
+            stratum=torch.from_numpy(a["strata"][fold][rows]),
+            n_classes=classes,
+        )
+
+    def inner(rows: NDArray[np.intp]) -> Data:
+        return part(rows, renumbered[a["domain"][rows]])
+
+    tests = {}
+    for place, e in enumerate(np.flatnonzero(a["fold"] == fold)):  # by place: runs of one stack share these names
+        rows = np.flatnonzero(a["domain"] == e)
+        tests[str(place)] = part(rows, np.zeros(len(rows), dtype=np.int64))
+    return Problem(inner(train), inner(np.flatnonzero(validation)), tests)

@@ -1,0 +1,92 @@
+"""What a table shows, in plain words made from its own figures, whichever way they fall."""
+
+from collections.abc import Iterable
+
+from rpo.studies.metrics import METRICS
+from rpo.studies.results import Cell, Table
+from rpo.studies.study import Setting
+
+SURE = 0.05  # below this p a difference is called one
+
+
+def ranking(table: Table, setting: Setting, section: str) -> str:
+    """The reference row against the best row of a section, and how many of them it beats for sure."""
+    rows = (row.label for row in table.study.rows if row.section == section)
+    others = [label for label in rows if table.cell(label, setting.label).values]
+    metric, name = METRICS[setting.metric], table.study.reference
+    own = table.cell(name, setting.label)
+    if not others or not own.values:
+        return f"{setting.label}: nothing to compare, for {name if others else 'every other method'} failed."
+    sign = -1 if metric.larger_is_better else 1
+    best = min(others, key=lambda label: sign * table.cell(label, setting.label).mean)
+    top = table.cell(best, setting.label).mean
+    beaten = [label for label in others if table.cell(label, setting.label).marks == "***"]
+    side = "above" if metric.larger_is_better else "below"
+    return (
+        f"{setting.label}: {name} has test {metric.words} {metric.text(own.mean)}, "
+        f"{side if sign * own.mean < sign * top else f'not {side}'} the best comparison method, {best} "
+        f"({metric.text(top)}); it is better than {len(beaten)} of {len(others)} with p < 0.01."
+    )
+
+
+def across(table: Table, section: str) -> str:
+    """In how many settings the reference row is the best, and how often it beats or is beaten by each other."""
+    settings, name = table.study.settings, table.study.reference
+    best = sum(table.best(setting) == name for setting in settings)
+    parts = []
+    for row in table.study.rows:
+        if row.section == section:
+            marks = [table.cell(row.label, setting.label).marks for setting in settings]
+            above, below = (sum(mark in signs for mark in marks) for signs in (("***", "**"), ("+++", "++")))
+            parts.append(f"{row.label} (better {above}, worse {below})")
+    return (
+        f"{name} has the best mean in {best} of {len(settings)} columns (settings and metrics); with p < {SURE} it is "
+        f"better or worse than {', '.join(parts)} in as many of them."
+    )
+
+
+def controls(table: Table, what: str, same: Iterable[str], own: Iterable[str]) -> str:
+    """Where the reference differs from its controls, by Welch's test and by the paired one, which sees smaller
+    differences since the seeds are shared. `what` names them; `own` are its own penalties dealt out otherwise."""
+    same, own = list(same), list(own)
+    cells = [(label, s, table.cell(label, s.label)) for label in (*same, *own) for s in table.study.settings]
+    name = table.study.reference
+    found: dict[str, list[str]] = {"Welch's": [], "the paired": []}
+    better = set()
+    for label, setting, cell in cells:
+        if cell.comparison is None:
+            continue
+        for test, p in (("Welch's", cell.p), ("the paired", cell.comparison.p_paired)):
+            if p is not None and p < SURE:
+                text = METRICS[setting.metric].text
+                reference = table.cell(name, setting.label).mean
+                found[test].append(
+                    f"{label} on {setting.label} ({text(cell.mean)} against {text(reference)}, p = {p:.2g})"
+                )
+                if label in own and is_worse(cell, setting):
+                    better.add(setting.label)
+    words = "; ".join(
+        f"by {test} test from {len(which)}{': ' if which else ''}{', '.join(which)}" for test, which in found.items()
+    )
+    line = f"Controls ({what}): of {len(cells)}, {name} differs with p < {SURE} {words}."
+    if better:
+        return f"{line} It is better than its own penalties permuted or made uniform on {listed(sorted(better))}."
+    return (
+        f"{line} Nowhere is it better, by either test, than its own penalties permuted or made uniform: "
+        "nothing here shows that their place matters, and not only their strength."
+    )
+
+
+def is_worse(cell: Cell, setting: Setting) -> bool:
+    """Whether a cell's mean is worse than the reference's."""
+    difference = cell.comparison.difference if cell.comparison else 0.0
+    return difference < 0 if METRICS[setting.metric].larger_is_better else difference > 0
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names with commas, or that there are none.
+
+    >>> listed(["a", "b"]), listed([])
+    ('a, b', 'none of the sets')
+    """
+    return ", ".join(names) or "none of the sets"
