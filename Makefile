@@ -24,10 +24,11 @@ demo: install ## train RPO on Cigar, write Radon's data-quality page, rerun the 
 	$(BIN)/python examples/radon.py
 	$(BIN)/rpo bench table1 --profile quick --out out/table1-quick
 
-lint: install ## ruff and strict mypy
+lint: install ## ruff, strict mypy, and the layers of the package
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 test: lint ## lint, doctests and the test suite
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -q

@@ -2,13 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from rpo.tables.heat_map import heat
 
 if TYPE_CHECKING:
     from rpo.tables.quality import Quality
 
 MOST_DOMAINS, MOST_STRATA = 60, 24
-FULL = 2.0  # times the noise overall: the deepest colour
 
 
 def section(found: "Quality", shorter: int) -> dict[str, Any]:
@@ -35,14 +34,3 @@ def _cell(row: dict[str, Any] | None, overall: float) -> dict[str, Any] | None:
     if row is None:
         return None
     return row | {"heat": heat(row["noise"], overall)}
-
-
-def heat(noise: float, overall: float) -> int:
-    """How strong a cell is coloured, −100 (half the noise overall, or less) to 100 (twice it, or more).
-
-    >>> heat(2.0, 1.0), heat(1.0, 1.0), heat(0.1, 1.0), heat(float("nan"), 1.0)
-    (100, 0, -100, 0)
-    """
-    if not (noise > 0 and overall > 0):
-        return 0
-    return round(100 * float(np.clip(np.log(noise / overall) / np.log(FULL), -1, 1)))

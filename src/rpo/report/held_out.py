@@ -1,16 +1,35 @@
 """Performance on held-out domains, if methods were compared."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from rpo.studies.verdict import OURS, PLAIN
+import pandas as pd
 
-if TYPE_CHECKING:
-    from rpo.studies.comparison import Comparison
+from rpo.tables.model import OURS, PLAIN
 
 MOST_DOMAINS, MOST_METHODS = 100, 6
 
 
-def section(comparison: "Comparison", shorter: int) -> dict[str, Any]:
+class HeldOut(Protocol):
+    """What the page shows of a comparison of methods (`rpo.compare`)."""
+
+    @property
+    def methods(self) -> pd.DataFrame:
+        """A row for each method, best first."""
+
+    @property
+    def domains(self) -> pd.DataFrame:
+        """A row for each held-out domain, a column for each method."""
+
+    @property
+    def verdict(self) -> str:
+        """In plain words."""
+
+    @property
+    def protocol(self) -> tuple[str, ...]:
+        """How it was measured."""
+
+
+def section(comparison: HeldOut, shorter: int) -> dict[str, Any]:
     """The verdict, the methods, and the error on each domain of the best few."""
     best = comparison.methods["method"].tolist()
     shown = list(dict.fromkeys([OURS, PLAIN, *best]))[:MOST_METHODS]

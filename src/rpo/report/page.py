@@ -18,7 +18,6 @@ from rpo.report.page_numbers import decimals, number, sortable
 from rpo.tables.words import p_text
 
 if TYPE_CHECKING:
-    from rpo.studies.comparison import Comparison
     from rpo.tables.quality import Quality
 
 FOLDER = Path(__file__).parent
@@ -26,7 +25,7 @@ MOST_BYTES = 1_000_000
 SECTIONS = (summary, domains, heat, strata, rows, doubts)
 
 
-def render(found: "Quality", *, title: str = "table", comparison: "Comparison | None" = None) -> str:
+def render(found: "Quality", *, title: str = "table", comparison: held_out.HeldOut | None = None) -> str:
     """The page as text, with the held-out performance if methods were compared; shorter if it would pass a megabyte."""
     for shorter in (1, 2, 4, 16):
         sections = [module.section(found, shorter) for module in SECTIONS]
@@ -54,7 +53,7 @@ def write_report(
     path: str | os.PathLike[str],
     *,
     title: str = "table",
-    comparison: "Comparison | None" = None,
+    comparison: held_out.HeldOut | None = None,
 ) -> None:
     """Write the page, whole or not at all."""
     from rpo.io import write_whole

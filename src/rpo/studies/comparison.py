@@ -26,7 +26,8 @@ from rpo.studies.specification import DataSpec, Number, Training
 from rpo.studies.store import Store
 from rpo.studies.study import Row, Setting, Study
 from rpo.studies.table_problem import NAME, Folds, table_file, use_folder, write_folds
-from rpo.studies.verdict import CONTROLS, OURS, PLAIN, verdict
+from rpo.studies.verdict import CONTROLS, verdict
+from rpo.tables.model import OURS, PLAIN
 from rpo.tables.preparing import AskedTask, Prepared, prepare
 
 if TYPE_CHECKING:

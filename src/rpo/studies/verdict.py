@@ -2,10 +2,10 @@
 
 import pandas as pd
 
+from rpo.tables.model import OURS, PLAIN
 from rpo.tables.words import p_equals
 
 SURE = 0.05
-OURS, PLAIN = "rpo-weights", "erm-l2"
 CONTROLS = ("weights permuted", "weights uniform")
 
 

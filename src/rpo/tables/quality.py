@@ -66,7 +66,7 @@ class Quality:
 
     def figure(self) -> "Figure":
         """The noise of strata by domains as a heat map."""
-        from rpo.report.figures import heat_map
+        from rpo.tables.heat_map import heat_map
 
         return heat_map(self)
 

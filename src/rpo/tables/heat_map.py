@@ -4,13 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rpo.report.heat import FULL, heat
-
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from rpo.tables.quality import Quality
 
+FULL = 2.0  # times the noise overall: the deepest colour
 MOST_DOMAINS = 30
 WIDEST_NAME = 28
 REACH = 170  # beyond the deepest heat, 100, so that figures can be read on every cell
@@ -42,3 +41,14 @@ def heat_map(found: "Quality") -> "Figure":
     bar.ax.set_yticklabels([f"1/{FULL:g}", "1", f"{FULL:g}"])
     bar.set_label("times the noise overall", fontsize=8)
     return figure
+
+
+def heat(noise: float, overall: float) -> int:
+    """How strong a cell is coloured, −100 (half the noise overall, or less) to 100 (twice it, or more).
+
+    >>> heat(2.0, 1.0), heat(1.0, 1.0), heat(0.1, 1.0), heat(float("nan"), 1.0)
+    (100, 0, -100, 0)
+    """
+    if not (noise > 0 and overall > 0):
+        return 0
+    return round(100 * float(np.clip(np.log(noise / overall) / np.log(FULL), -1, 1)))
