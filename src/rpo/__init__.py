@@ -1,28 +1,27 @@
 """RPO: models that hold up on domains never seen, from data of uneven quality."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib import import_module as _import
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
-if TYPE_CHECKING:
-    from rpo import datasets, engine, functional, grouping, methods
+if _TYPE_CHECKING:
+    from rpo import datasets, engine, exceptions, functional, grouping, methods
     from rpo.estimators import DomainClassifier, DomainRegressor, RPOClassifier, RPORegressor, load
     from rpo.studies.comparison import compare
     from rpo.tables.quality import quality
 
 __version__ = "0.1.0"
 
-_ESTIMATORS = ("DomainClassifier", "DomainRegressor", "RPOClassifier", "RPORegressor", "load")
-_TABLES = {"compare": "rpo.studies.comparison", "quality": "rpo.tables.quality"}
-_PACKAGES = ("datasets", "engine", "functional", "grouping", "methods")
-
 __all__ = [
     "DomainClassifier",
     "DomainRegressor",
     "RPOClassifier",
     "RPORegressor",
+    "__version__",
     "compare",
     "datasets",
     "engine",
+    "exceptions",
     "functional",
     "grouping",
     "load",
@@ -30,13 +29,25 @@ __all__ = [
     "quality",
 ]
 
+_HOMES = {
+    "DomainClassifier": "rpo.estimators",
+    "DomainRegressor": "rpo.estimators",
+    "RPOClassifier": "rpo.estimators",
+    "RPORegressor": "rpo.estimators",
+    "compare": "rpo.studies.comparison",
+    "load": "rpo.estimators",
+    "quality": "rpo.tables.quality",
+}
 
-def __getattr__(name: str) -> Any:
+
+def __getattr__(name: str) -> _Any:
     """Import on first use: torch takes two seconds, and `rpo --help` needs none of it."""
-    if name in _ESTIMATORS:
-        return getattr(import_module("rpo.estimators"), name)
-    if name in _TABLES:
-        return getattr(import_module(_TABLES[name]), name)
-    if name in _PACKAGES:
-        return import_module(f"rpo.{name}")
+    if name in _HOMES:
+        return getattr(_import(_HOMES[name]), name)
+    if name in __all__:
+        return _import(f"rpo.{name}")
     raise AttributeError(f"module 'rpo' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

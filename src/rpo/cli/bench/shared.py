@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rpo.studies.scheduler import reached
-
 if TYPE_CHECKING:
     from rpo.studies.results import Table
     from rpo.studies.runner import Records
@@ -19,12 +17,20 @@ if TYPE_CHECKING:
     from rpo.studies.store import Store
     from rpo.studies.view import View
 
+
+def _reached(address: str | None) -> str | None:
+    """The address, once somebody answers there: known before anything is computed."""
+    from rpo.studies.scheduler import reached
+
+    return None if address is None else reached(address)
+
+
 Cluster = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
         help="Work on the Dask cluster whose scheduler listens here, not on this machine.",
-        callback=reached,
+        callback=_reached,
     ),
 ]
 # What every study can be asked; the names are those of the fields of `Asked`.

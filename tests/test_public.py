@@ -1,0 +1,64 @@
+"""The public names, and what a first touch of the package loads."""
+
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+import rpo
+from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning, RPOError, TrainingError
+
+
+def modules_after(code: str) -> set[str]:
+    """The modules that a fresh process has once it has done something."""
+    script = f"import sys, json\n{code}\nprint(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def command(*words: str) -> str:
+    """Code that runs a command and lets its end pass."""
+    return f"from rpo.cli import main\nsys.argv = {['rpo', *words]!r}\ntry:\n    main()\nexcept SystemExit:\n    pass"
+
+
+def test_dir_shows_the_public_names_and_nothing_else():
+    assert dir(rpo) == sorted(rpo.__all__)
+    for name in rpo.__all__:
+        assert getattr(rpo, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'studies_'"):
+        _ = rpo.studies_
+
+
+@pytest.mark.parametrize("kind", [InputError, TrainingError, OneDomainWarning, CollapseWarning])
+def test_one_base_class_above_all_errors_and_warnings(kind):
+    assert issubclass(kind, RPOError)
+    assert rpo.exceptions.RPOError is RPOError
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import rpo; dir(rpo)",
+        "import rpo.exceptions, rpo.io",
+        *(
+            command(*words, "--help")
+            for words in ([], ["quality"], ["fit"], ["compare"], ["bench"], ["bench", "table1"])
+        ),
+    ],
+)
+def test_help_and_the_bare_import_load_no_torch(code):
+    loaded = modules_after(code)
+    assert "rpo" in loaded
+    assert not {"torch", "sklearn", "pandas"} & loaded
+
+
+def test_a_fit_loads_no_study_and_nothing_of_the_paper(tmp_path):
+    table = pd.DataFrame({"x": range(40), "y": range(40), "d": ["a", "b"] * 20})
+    table.to_csv(tmp_path / "table.csv", index=False)
+    words = ["fit", str(tmp_path / "table.csv"), "-t", "y", "-d", "d", "--steps", "2", "--out", str(tmp_path / "model")]
+    loaded = modules_after(command(*words))
+    assert (tmp_path / "model").is_dir()
+    assert "rpo.estimators" in loaded
+    assert not {name for name in loaded if name.startswith(("rpo.studies", "rpo.paper", "rpo.report"))}
