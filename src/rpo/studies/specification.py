@@ -3,7 +3,9 @@
 import hashlib
 import inspect
 import json
-from typing import Any, Literal
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
@@ -52,7 +54,7 @@ class Run(Frozen):
     """Of the method (`complete` writes it): a corrected method is another run."""
     format: Literal[1] = FORMAT
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Twenty hexadecimal digits of the SHA-256 of the content: the same in every process and Python.
 
@@ -62,6 +64,12 @@ class Run(Frozen):
         # Left out where it is one: methods never corrected keep the digests they had before there were versions.
         first = {"version"} if self.version == 1 else None
         return sha256(self.model_dump(mode="json", exclude=first))[:20]
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy that does not take the digest along: with another field it is another run."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied.__dict__.pop("digest", None)
+        return copied
 
 
 def canonical(value: Any) -> bytes:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from pydantic import JsonValue
 
@@ -50,6 +51,29 @@ class Study:
 
     def candidates(self, row: Row, setting: Setting, seed: int) -> list[Run]:
         """The runs of one cell and seed, in the order of the grid."""
+        return self._candidates[row.label, setting.label, seed]
+
+    def cells(self) -> Iterator[tuple[Row, Setting]]:
+        """Every row in every setting."""
+        return ((row, setting) for setting in self.settings for row in self.rows)
+
+    def runs(self) -> list[Run]:
+        """Every run once, whatever the number of cells that use it."""
+        return list(self._runs.values())
+
+    @cached_property
+    def _candidates(self) -> dict[tuple[str, str, int], list[Run]]:
+        return {
+            (row.label, setting.label, seed): self._complete(row, setting, seed)
+            for row, setting in self.cells()
+            for seed in self.seeds
+        }
+
+    @cached_property
+    def _runs(self) -> dict[str, Run]:
+        return {run.digest: run for candidates in self._candidates.values() for run in candidates}
+
+    def _complete(self, row: Row, setting: Setting, seed: int) -> list[Run]:
         data = DataSpec(name=setting.data.name, options={**setting.data.options, **row.data})
         return [
             complete(
@@ -66,14 +90,3 @@ class Study:
             )
             for numbers in row.grid
         ]
-
-    def cells(self) -> Iterator[tuple[Row, Setting]]:
-        """Every row in every setting."""
-        return ((row, setting) for setting in self.settings for row in self.rows)
-
-    def runs(self) -> list[Run]:
-        """Every run once, whatever the number of cells that use it."""
-        every = (
-            run for row, setting in self.cells() for seed in self.seeds for run in self.candidates(row, setting, seed)
-        )
-        return list({run.digest: run for run in every}.values())
