@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow bench lint format docs clean
+.PHONY: help install demo test test-portable test-slow bench lint format docs clean
 
 help: ## show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-13s %s\n", $$1, $$2}'
 
 install: $(VENV)/.installed ## create .venv and install RPO with its development tools
 
@@ -32,6 +32,15 @@ lint: install ## ruff, strict mypy, and the layers of the package
 
 test: lint ## lint, doctests and the test suite
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -q
+
+# Arithmetic of other machines: vector instructions of torch, and one thread or two. SEED orders the tests.
+SEED ?= $(shell date +%s)
+test-portable: install ## the test suite on other arithmetic, one and two threads, in random order
+	for capability in default avx2; do for threads in 1 2; do \
+	  echo "ATEN_CPU_CAPABILITY=$$capability, threads: $$threads, SEED=$(SEED)"; \
+	  ATEN_CPU_CAPABILITY=$$capability OMP_NUM_THREADS=$$threads MKL_NUM_THREADS=$$threads \
+	    $(BIN)/python -m pytest -n 2 -q --random-order --random-order-seed=$(SEED) || exit 1; \
+	done; done
 
 test-slow: install ## the checks that take minutes
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -q -m slow

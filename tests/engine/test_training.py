@@ -149,9 +149,9 @@ def test_a_failed_first_stage_is_said():
 
 
 def test_a_domain_of_one_row_and_a_batch_larger_than_any():
-    data = make_data(
-        torch.randn(12, 4), torch.randn(12), torch.tensor([0] + [1] * 11), task="regression", stratum=torch.arange(12)
-    )
+    rows = table(n=12)
+    domain = torch.tensor([0] + [1] * 11)
+    data = make_data(rows.x.float(), rows.y.float(), domain, task="regression", stratum=torch.arange(12))
     trained = train("rpo", build(), data, seeds=[0], config=Config(steps=20, batch_size=64, progress=False))
     assert trained.failures == [None]
     assert torch.isfinite(trained.snapshot.state["rho"]).all()

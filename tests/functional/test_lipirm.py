@@ -9,11 +9,11 @@ from rpo.exceptions import InputError
 from rpo.functional.lipirm import lipirm_loss, squared_dummy_gradient
 from rpo.functional.losses import sample_loss
 
+pytestmark = pytest.mark.usefixtures("seeded")
 TASKS = ["regression", "binary", "multiclass"]
 
 
 def example(task, n=30):
-    torch.manual_seed(5)
     x, domain = torch.randn(n, 4), torch.arange(n) % 3
     y = torch.randint(0, 3, (n,)) if task == "multiclass" else (torch.rand(n) > 0.5).double()
     y = torch.randn(n) if task == "regression" else y
@@ -96,7 +96,6 @@ def test_zero_penalties_leave_the_risk():
 
 
 def test_own_module_and_loop_learns():
-    torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
     x = torch.randn(90, 2)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.03)

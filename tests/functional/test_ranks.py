@@ -18,6 +18,7 @@ from rpo.functional import Sloped, lipirm_loss, output_and_slope, sum_over_ranks
 
 SCRIPT = Path(__file__).with_name("two_ranks.py")
 two_ranks = SimpleNamespace(**runpy.run_path(str(SCRIPT)))
+pytestmark = pytest.mark.usefixtures("seeded")
 LIMIT = {torch.float32: 1e-6, torch.float64: 1e-10}
 
 

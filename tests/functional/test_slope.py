@@ -8,6 +8,8 @@ from torch.func import vmap
 from rpo.engine.nets import mlp
 from rpo.functional.slope import function_output_and_slope, mlp_layers, output_and_slope
 
+pytestmark = pytest.mark.usefixtures("seeded")
+
 
 def by_autograd(module, x):
     """Σ_c ‖∇ₓ f_c(x_i)‖² by a double backward, one logit after another."""
@@ -30,7 +32,6 @@ def parameter_gradients(loss, module):
 @pytest.mark.parametrize("hidden", [(), (5,), (20,), (5, 7), (30, 20), (4, 6, 5)])
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_closed_form_equals_autograd(hidden, outputs):
-    torch.manual_seed(1)
     module, x, weight = mlp(11, outputs, hidden), torch.randn(9, 11), torch.rand(9)
     assert mlp_layers(module) is not None
     ours, theirs = output_and_slope(module, x), by_autograd(module, x)
@@ -55,16 +56,16 @@ class Flat(nn.Module):
 
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize(
-    "module, shape",
+    "build, shape",
     [
-        (nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2)), (7, 4)),
-        (Flat(), (7, 4)),
-        (nn.Sequential(nn.Conv2d(2, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(3 * 9, 2)), (6, 2, 5, 5)),
+        (lambda: nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2)), (7, 4)),
+        (Flat, (7, 4)),
+        (lambda: nn.Sequential(nn.Conv2d(2, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(3 * 9, 2)), (6, 2, 5, 5)),
     ],
     ids=["tanh", "flat", "convolution"],
 )
-def test_any_module_by_torch_func(module, shape):
-    module = module.double()
+def test_any_module_by_torch_func(build, shape):
+    module = build()
     x, weight = torch.randn(shape), torch.rand(shape[0])
     assert mlp_layers(module) is None
     ours, theirs = output_and_slope(module, x), by_autograd(module, x)

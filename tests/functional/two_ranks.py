@@ -8,6 +8,7 @@ from safetensors.torch import save_file
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from rpo.engine.drawing import Seeded
 from rpo.engine.nets import mlp
 from rpo.functional import Sloped, lipirm_loss
 
@@ -28,16 +29,17 @@ CASES = {
 
 def example(name, dtype):
     """Model and rows; domain 0 is in the first four rows only, domain 3 in the last nine: each is absent somewhere."""
-    torch.manual_seed(5)
+    g = torch.Generator().manual_seed(5)
     task, n = name.split()[0], 31
-    x = torch.randn(n, 4, dtype=dtype)
+    x = torch.randn(n, 4, dtype=dtype, generator=g)
     domain = torch.cat([torch.zeros(4, dtype=torch.long), 1 + torch.arange(18) % 2, torch.full((9,), 3)])
     y = {"regression": x[:, 0].sin(), "binary": (x[:, 0] > 0).to(dtype), "multiclass": torch.arange(n) % 3}[task]
     outputs = 3 if task == "multiclass" else 1
-    layers = mlp(4, outputs, (6, 5))
-    model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, outputs)) if CASES[name].get("tanh") else layers
+    with Seeded(5):
+        tanh = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, outputs))
+        model = tanh if CASES[name].get("tanh") else mlp(4, outputs, (6, 5))
     weight = (torch.arange(n) % 4).to(dtype) if CASES[name].get("weighted") else torch.ones(n, dtype=dtype)
-    rho = torch.rand(n, dtype=dtype)
+    rho = torch.rand(n, dtype=dtype, generator=g)
     return model.to(dtype), {"x": x, "y": y, "domain": domain, "rho": rho, "weight": weight}
 
 

@@ -41,7 +41,7 @@ class Keeper:
         self.before: Tensor | None = None
 
     def load(self, device: torch.device) -> Kept | None:
-        """What was kept, its random state put back; None if nothing was."""
+        """What was kept; None if nothing was."""
         if not self.path.exists():
             return None
         tensors, words = _read(self.path)
@@ -52,9 +52,6 @@ class Keeper:
                     f"{self.path} was kept by another training (not the same {name}): "
                     "name another folder for the checkpoint, or delete this one"
                 )
-        torch.set_rng_state(tensors["random/cpu"])
-        if "random/cuda" in tensors:
-            torch.cuda.set_rng_state(tensors["random/cuda"], device)
         self.before = tensors["curve"]
         snapshot = _snapshot({name: tensor.to(device) for name, tensor in tensors.items()}, words)
         return Kept(snapshot, self.before, words["failures"])
@@ -120,9 +117,7 @@ def load_snapshot(path: str | os.PathLike[str]) -> Snapshot:
 
 def _write(path: Path, kept: Kept, mark: Mapping[str, str]) -> None:
     snapshot = kept.snapshot
-    tensors = {"flat": snapshot.flat, "curve": kept.curve, "random/cpu": torch.get_rng_state()}
-    if snapshot.flat.is_cuda:
-        tensors["random/cuda"] = torch.cuda.get_rng_state(snapshot.flat.device)
+    tensors = {"flat": snapshot.flat, "curve": kept.curve}
     tensors |= {f"adam/{name}": value for name, value in snapshot.adam._asdict().items()}
     tensors |= {f"state/{name}": value for name, value in snapshot.state.items()}
     words = {"step": snapshot.step, "failures": kept.failures, "mark": dict(mark)}
@@ -146,7 +141,7 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
             words = {name: json.loads(word) for name, word in (file.metadata() or {}).items()}
-        lacking = {"flat", "curve", "random/cpu", *map("adam/{}".format, AdamState._fields)} - set(tensors)
+        lacking = {"flat", "curve", *map("adam/{}".format, AdamState._fields)} - set(tensors)
         if lacking := lacking | ({"step", "failures", "mark"} - set(words)):
             raise ValueError(f"it has no {min(lacking)}")
         return tensors, words

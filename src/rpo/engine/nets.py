@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from rpo.engine.drawing import Seeded, Undrawn
 from rpo.exceptions import InputError
 from rpo.functional.slope import output_and_slope
 
@@ -44,7 +45,7 @@ class Net:
     def __init__(self, build: Callable[[], nn.Module], parts: Callable[["Net"], Mapping[str, nn.Module]] | None = None):
         self.build = build
         self.build_parts = parts
-        with torch.random.fork_rng(devices=[]):
+        with Seeded(0):
             self.module = build()
             check_module(self.module)
             self.parts = dict(parts(self)) if parts else {}
@@ -65,6 +66,11 @@ class Net:
         """f(x) and the squared input gradients, `(n, c)` and `(n,)`."""
         return output_and_slope(self.module, x, self._own(params))
 
+    def check_forward(self, params: Params, x: Tensor) -> None:
+        """Refuse a network that draws random numbers when it is applied: its output would not be a function of x."""
+        with torch.no_grad(), Undrawn():  # type: ignore[no-untyped-call]
+            self(params, x)
+
     def features(self, params: Params, x: Tensor) -> Tensor:
         """φ(x): what goes into the head."""
         names, body, _ = self._split()
@@ -84,6 +90,11 @@ class Net:
         if not isinstance(head, nn.Linear):
             raise InputError(f"the head of the network is a {type(head).__name__}: this method needs an nn.Linear")
         return head.in_features
+
+    @property
+    def width(self) -> int:
+        """Numbers per row in the widest layer; at least one."""
+        return max((shape[0] for shape in self.shapes.values() if shape), default=1)
 
     def through(self, params: Params, x: Tensor, shifts: Sequence[Tensor] = ()) -> tuple[Tensor, list[Tensor]]:
         """f(x), and what goes into each layer with weights but the first; `shifts` are added to those on the way."""
@@ -139,10 +150,9 @@ class Net:
         }
 
     def init(self, seed: Sequence[int]) -> Tensor:
-        """Random parameters from a seed, as one vector; the global generator is left as it was."""
+        """Random parameters from a seed, as one vector; torch's own generator is neither read nor set."""
         state = int(np.random.SeedSequence(list(seed)).generate_state(1, np.uint64)[0] >> 1)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(state)
+        with Seeded(state):
             module = self.build()
             parts = self.build_parts(self) if self.build_parts else {}
         return self.flatten({name: p.detach() for name, p in self._named(module, parts)})

@@ -10,6 +10,7 @@ from torch.func import vmap
 from rpo.engine.adam import AdamState
 from rpo.engine.method import Method, State
 from rpo.engine.nets import Net, Params
+from rpo.engine.threads import threads_for
 from rpo.exceptions import TrainingError
 
 PREDICT_ROWS = 16_384
@@ -101,6 +102,7 @@ def predict(method: Method, net: Net, flat: Tensor, state: State, x: Tensor, *, 
 
     # A prediction that looks at its batch must see all of it.
     size = PREDICT_ROWS if method.predict is None else max(1, x.shape[1 if stacked else 0])
-    with torch.no_grad():
+    numbers = len(flat) * min(size, x.shape[1 if stacked else 0]) * net.width
+    with torch.no_grad(), threads_for(numbers):
         pieces = [every(rows) for rows in torch.split(x.to(flat), size, 1 if stacked else 0)]
     return torch.cat(pieces, 1)

@@ -286,6 +286,7 @@ def begin(method: Method, net: Net, run: Preparation) -> Snapshot:
     """Random parameters, nothing learned, and whatever the method prepares."""
     state = {} if method.prepare is None else method.prepare(run)
     flat = torch.stack([net.init([seed, 0]) for seed in run.seeds]).to(run.data.x.device, run.config.dtype)
+    net.check_forward(net.unflatten(flat[0]), (run.data.x[0] if run.data.stacked else run.data.x)[:2])
     return Snapshot(flat, adam_start(flat), state, 0)
 
 
@@ -297,4 +298,4 @@ def stack_width(net: Net, data: Data, config: Config) -> int:
 def numbers_of_one(net: Net, data: Data, config: Config) -> int:
     """Numbers in the largest tensor of a step of one model: rows times the widest layer."""
     rows = data.n_rows if config.batch_size is None else config.batch_size * data.n_domains
-    return rows * max(max(shape[0] for shape in net.shapes.values()), data.x.shape[-1], 1)
+    return rows * max(net.width, data.x.shape[-1])

@@ -146,8 +146,8 @@ def lipirm_loss(
     `DistributedDataParallel` makes, is then the gradient of one process with all rows: `DDP(Sloped(model))`.
 
     >>> model = nn.Linear(2, 1)
-    >>> x, y, domain = torch.randn(6, 2), torch.randn(6), torch.tensor([0, 0, 0, 1, 1, 1])
-    >>> loss = lipirm_loss(model, x, y, domain, eta=torch.tensor([1.0, 2.0]), rho=1.0, lam=0.1, task="regression")
+    >>> x, domain = torch.arange(12.0).reshape(6, 2), torch.tensor([0, 0, 0, 1, 1, 1])
+    >>> loss = lipirm_loss(model, x, x[:, 0], domain, eta=torch.tensor([1.0, 2.0]), rho=1.0, lam=0.1, task="regression")
     >>> loss.backward()
     """
     check_task(task)

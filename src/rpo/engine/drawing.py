@@ -1,0 +1,91 @@
+"""Random numbers of torch from a generator of our own: the process's generator is neither read nor set.
+
+torch initialises layers from one generator for the whole process. Two trainings in two threads would take numbers from
+each other there, so that neither gave what it gives alone. A dispatch mode belongs to one thread and sees every
+operation below Python, whoever calls it: it hands our generator to those that draw.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from rpo.exceptions import InputError
+
+
+class Seeded(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Within this, what torch draws without a generator comes from the seed alone: as after `torch.manual_seed(seed)`.
+
+    >>> with Seeded(3):
+    ...     first = torch.nn.Linear(2, 1).weight, torch.randn(2)
+    >>> with Seeded(3):
+    ...     again = torch.nn.Linear(2, 1).weight, torch.randn(2)
+    >>> all(torch.equal(one, other) for one, other in zip(first, again))
+    True
+    """
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.seed = seed
+        self.generators: dict[torch.device, torch.Generator] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None) -> Any:
+        """Run an operation; one that draws and was given no generator gets ours."""
+        kwargs = dict(kwargs or {})
+        if draws(func) and kwargs.get("generator") is None:
+            func = _with_generator(func)
+            kwargs["generator"] = self._generator(_device(args, kwargs))
+        return func(*args, **kwargs)
+
+    def _generator(self, device: torch.device) -> torch.Generator:
+        if device not in self.generators:
+            self.generators[device] = torch.Generator(device).manual_seed(self.seed)
+        return self.generators[device]
+
+
+class Undrawn(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Within this, an operation that draws random numbers is refused.
+
+    >>> with Undrawn():
+    ...     torch.rand(2)
+    Traceback (most recent call last):
+    rpo.exceptions.InputError: the network draws random numbers when it is applied (rand), ...
+    """
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None) -> Any:
+        """Run an operation that draws nothing."""
+        if draws(func):
+            raise InputError(
+                f"the network draws random numbers when it is applied ({func.overloadpacket.__name__}), "
+                "which breaks determinism: remove that layer"
+            )
+        return func(*args, **(kwargs or {}))
+
+
+def draws(func: Any) -> bool:
+    """Whether an operation of torch draws random numbers.
+
+    >>> draws(torch.ops.aten.uniform_.default), draws(torch.ops.aten.add.Tensor)
+    (True, False)
+    """
+    return torch.Tag.nondeterministic_seeded in func.tags
+
+
+def _with_generator(func: Any) -> Any:
+    """The form of an operation that takes a generator beside its own arguments: itself, or another overload."""
+    packet = func.overloadpacket
+    for form in (func, *(getattr(packet, name) for name in packet.overloads())):
+        if _arguments(form) == _arguments(func) | {"generator"}:
+            return form
+    raise InputError(f"the network is initialised by {packet.__name__}, which takes no generator: use another function")
+
+
+def _arguments(func: Any) -> set[str]:
+    return {argument.name for argument in func._schema.arguments}
+
+
+def _device(args: Any, kwargs: Mapping[str, Any]) -> torch.device:
+    tensors = [value for value in args if isinstance(value, Tensor)]
+    return tensors[0].device if tensors else torch.device(kwargs.get("device") or "cpu")
