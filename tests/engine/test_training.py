@@ -8,10 +8,10 @@ import torch
 from torch import nn
 
 from rpo.engine import Config, make_data, mlp, stack_data, train
-from rpo.engine.progress import Bar
 from rpo.exceptions import InputError, TrainingError
 from rpo.functional.losses import sample_loss
 from rpo.methods import methods
+from rpo.progress import Bar
 
 SEVEN = ["erm-l2", "erm-lip", "irm-l2", "irm-lip", "rpo", "rpo-pen", "rpo-lip"]
 QUIET = {"progress": False, "dtype": torch.float64}
@@ -236,7 +236,7 @@ def test_bad_settings_are_one_line(change, message):
 
 def test_the_progress_bar_waits_two_seconds(monkeypatch, capsys):
     clock = itertools.chain([0.0, 1.0], itertools.repeat(3.0))
-    monkeypatch.setattr("rpo.engine.progress.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("rpo.progress.time.monotonic", lambda: next(clock))
     with Bar(10, "work", show=True) as bar:
         bar.advance()
         assert bar.bar is None

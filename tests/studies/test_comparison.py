@@ -6,12 +6,12 @@ import pytest
 
 import rpo
 from rpo.exceptions import InputError
+from rpo.frames import prepare
 from rpo.studies.comparison import grid_of, study_rows, summarise
 from rpo.studies.problems import load
 from rpo.studies.specification import DataSpec
 from rpo.studies.table_problem import Folds, use_folder, write_folds
 from rpo.studies.verdict import verdict
-from rpo.tables import prepare
 
 
 def table_of(sizes, seed=0):

@@ -212,7 +212,7 @@ def test_no_permission(fails, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
-    from rpo.tables import prepare
+    from rpo.frames import prepare
     from rpo.tables.folder import save_model
     from rpo.tables.model import fit_table
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rpo.tables import prepare
+from rpo.frames import prepare
 from rpo.tables.card import card_text
 from rpo.tables.model import fit_table
 

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rpo.engine.mapped import is_mapped, on_disk
 from rpo.exceptions import InputError
-from rpo.tables import parquet, prepare, read_table
+from rpo.frames import prepare
+from rpo.mapped import is_mapped, on_disk
+from rpo.tables import parquet, read_table
 from rpo.tables.model import fit_table
 from rpo.tables.parquet import ParquetFrame, many_rows
 
@@ -20,7 +21,7 @@ ROLES = {"target": "y", "domain": "site", "groups": ["wall"], "drop": ["left"], 
 @pytest.fixture
 def saved(tmp_path, monkeypatch):
     """Everything a column can be; a block of rows is smaller than the table."""
-    monkeypatch.setattr("rpo.engine.mapped.BLOCK", 7)
+    monkeypatch.setattr("rpo.mapped.BLOCK", 7)
     monkeypatch.setattr(parquet, "MANY_ROWS", 50)
     rng, n = np.random.default_rng(0), 60
     frame = pd.DataFrame(

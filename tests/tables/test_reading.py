@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from rpo.exceptions import InputError
+from rpo.frames.columns import Column, typed
 from rpo.tables import read_table, write_table
-from rpo.tables.columns import Column, typed
 
 FRAME = pd.DataFrame(
     {

@@ -9,8 +9,8 @@ import torch
 from rpo.datasets import make_uneven
 from rpo.engine import Config, make_data, mlp
 from rpo.engine.training import first_stage
+from rpo.frames import prepare
 from rpo.methods import get_method
-from rpo.tables import prepare
 from rpo.tables.residuals import FOLDS, HIDDEN, encoded, residuals
 from tests.tables.test_judging import frame_of
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 import torch
 
-from rpo.engine.progress import Show
 from rpo.exceptions import InputError
+from rpo.progress import Show
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from rpo.engine.data import COLUMNS, Batch, Data, draw_rows, gather
 from rpo.engine.memory import keep_freed_pages
 from rpo.engine.method import Method, State, Values
 from rpo.engine.nets import Net, Params
-from rpo.engine.progress import Bar
 from rpo.engine.trained import Snapshot, Trained
+from rpo.progress import Bar
 
 
 class Stack:

@@ -20,12 +20,12 @@ from rpo.engine.fingerprint import fingerprint
 from rpo.engine.folds import fold_of_rows
 from rpo.engine.method import Method, State, get_method
 from rpo.engine.nets import Net
-from rpo.engine.progress import Bar
 from rpo.engine.stack import Stack
 from rpo.engine.threads import threads_for
 from rpo.engine.trained import Snapshot, Trained, cut, join
 from rpo.exceptions import InputError, TrainingError
 from rpo.functional.losses import squared_residual
+from rpo.progress import Bar
 
 # The largest tensor of a stack, K·N·h numbers. Measured (`python -m benchmarks growth`): a model-step costs the same up
 # to 32 MB; beyond, the C library takes fresh pages for every tensor: 1.4 times as much at 64 MB, 1.8 times at 128 MB.

@@ -16,7 +16,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from torch import nn
 
 from rpo.engine import Config, Data, Net, factory, make_data, mlp, predict, train
-from rpo.engine.mapped import blocks, is_mapped, on_disk
 from rpo.engine.method import State
 from rpo.engine.training import first_stage
 from rpo.estimators.inputs import Array, check_finite, weighted_moments
@@ -25,6 +24,7 @@ from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning
 from rpo.functional.losses import Task
 from rpo.grouping import find_strata
 from rpo.grouping.cells import codes
+from rpo.mapped import blocks, is_mapped, on_disk
 from rpo.methods import Method
 
 # Up to this many rows a step sees them all; beyond, a step draws about half as many, the same from each domain.

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rpo.engine.mapped import blocks
 from rpo.exceptions import InputError
+from rpo.mapped import blocks
 
 Array = NDArray[np.float64]
 

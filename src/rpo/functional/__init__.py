@@ -1,12 +1,16 @@
 """The mathematics of the paper as pure functions: losses, gradients, statistics, penalties."""
 
-from rpo.functional.domains import domain_mean, domain_sum, mean_over_domains
-from rpo.functional.lipirm import dummy_gradient, lipirm_loss, lipirm_terms, squared_dummy_gradient
-from rpo.functional.losses import probability, sample_dummy_gradient, sample_loss, squared_residual
-from rpo.functional.penalties import Penalties, optimal_lambda, optimal_penalties
-from rpo.functional.ranks import sum_over_ranks
-from rpo.functional.slope import Sloped, output_and_slope
-from rpo.functional.statistics import borrow, cell_weight, r_hat, shrink, sigma
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rpo.functional.domains import domain_mean, domain_sum, mean_over_domains
+    from rpo.functional.lipirm import dummy_gradient, lipirm_loss, lipirm_terms, squared_dummy_gradient
+    from rpo.functional.losses import probability, sample_dummy_gradient, sample_loss, squared_residual
+    from rpo.functional.penalties import Penalties, optimal_lambda, optimal_penalties
+    from rpo.functional.ranks import sum_over_ranks
+    from rpo.functional.slope import Sloped, output_and_slope
+    from rpo.functional.statistics import borrow, cell_weight, r_hat, shrink, sigma
 
 __all__ = [
     "Penalties",
@@ -32,3 +36,35 @@ __all__ = [
     "squared_residual",
     "sum_over_ranks",
 ]
+
+_HOMES = {
+    "Penalties": "penalties",
+    "Sloped": "slope",
+    "borrow": "statistics",
+    "cell_weight": "statistics",
+    "domain_mean": "domains",
+    "domain_sum": "domains",
+    "dummy_gradient": "lipirm",
+    "lipirm_loss": "lipirm",
+    "lipirm_terms": "lipirm",
+    "mean_over_domains": "domains",
+    "optimal_lambda": "penalties",
+    "optimal_penalties": "penalties",
+    "output_and_slope": "slope",
+    "probability": "losses",
+    "r_hat": "statistics",
+    "sample_dummy_gradient": "losses",
+    "sample_loss": "losses",
+    "shrink": "statistics",
+    "sigma": "statistics",
+    "squared_dummy_gradient": "lipirm",
+    "squared_residual": "losses",
+    "sum_over_ranks": "ranks",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use: half of this is plain numbers, and who needs no torch should not wait for it."""
+    if name in _HOMES:
+        return getattr(import_module(f"rpo.functional.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'rpo.functional' has no attribute {name!r}")

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from rpo.engine.data import COLUMNS, Batch, Data
-from rpo.engine.mapped import blocks, on_disk
 from rpo.engine.method import BOTH, State, Terms, Values, log_uniform, method, uniform
 from rpo.engine.nets import Net, Params
 from rpo.functional.statistics import Array, shrink
 from rpo.functional.weights import CLIP, beyond_ordinary, clip_ratio, informativeness, mean_one, precision, spread
+from rpo.mapped import blocks, on_disk
 from rpo.methods.erm_screened import kept_features
 from rpo.methods.rpo import LAM_FRACTIONS, noise_of, residuals
 from rpo.methods.terms import ANNEAL, ESTIMATOR, REDUCTION, RESCALE, lipirm

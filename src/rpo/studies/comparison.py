@@ -11,14 +11,15 @@ import numpy as np
 import pandas as pd
 from pydantic import JsonValue
 
-from rpo.engine.progress import Show
 from rpo.exceptions import InputError
+from rpo.frames.preparing import AskedTask, Prepared, prepare
 from rpo.functional.significance import compare as against
 from rpo.functional.significance import paired
 from rpo.functional.statistics import MIN_ROWS
 from rpo.grouping import NamedStrata
 from rpo.methods import get_method
 from rpo.methods import methods as registered
+from rpo.progress import Show
 from rpo.studies.records import Record
 from rpo.studies.runner import cluster_at, execute
 from rpo.studies.selection import chosen, get_rule
@@ -28,7 +29,6 @@ from rpo.studies.study import Row, Setting, Study
 from rpo.studies.table_problem import NAME, Folds, table_file, use_folder, write_folds
 from rpo.studies.verdict import CONTROLS, verdict
 from rpo.tables.model import OURS, PLAIN
-from rpo.tables.preparing import AskedTask, Prepared, prepare
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

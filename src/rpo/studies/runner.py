@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from rpo.engine.progress import Bar, Show
 from rpo.exceptions import InputError, TrainingError
+from rpo.progress import Bar, Show
 from rpo.studies.records import Record
 from rpo.studies.scheduler import reached
 from rpo.studies.specification import Run, canonical

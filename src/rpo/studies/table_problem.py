@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from rpo.engine import Data
 from rpo.engine.data import make_data
-from rpo.engine.progress import Bar, Show
 from rpo.estimators.inputs import weighted_moments
 from rpo.exceptions import InputError
+from rpo.frames.preparing import Prepared
 from rpo.functional.losses import Task
 from rpo.functional.statistics import MIN_ROWS
 from rpo.grouping import find_strata
+from rpo.progress import Bar, Show
 from rpo.studies.problems import Problem, problem
-from rpo.tables.preparing import Prepared
 from rpo.tables.residuals import encoded, residuals
 
 NAME = "table"

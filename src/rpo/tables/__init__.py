@@ -1,6 +1,5 @@
-"""Your own table: reading, preparing columns, judging quality, fitting, predicting, comparing methods."""
+"""Your own table: reading, judging quality, fitting, predicting."""
 
-from rpo.tables.preparing import Prepared, prepare
 from rpo.tables.reading import read_table, write_table
 
-__all__ = ["Prepared", "prepare", "read_table", "write_table"]
+__all__ = ["read_table", "write_table"]

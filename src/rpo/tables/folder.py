@@ -17,10 +17,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rpo.exceptions import InputError
+from rpo.frames.columns import Column, names_of
+from rpo.frames.preparing import Task
 from rpo.tables.card import card_text
-from rpo.tables.columns import Column, names_of
 from rpo.tables.model import TableModel
-from rpo.tables.preparing import Task
 
 JSON_BYTES, WEIGHT_BYTES = 32 << 20, 1 << 30
 FILES = {"table.json": JSON_BYTES, "model.json": JSON_BYTES, "weights.safetensors": WEIGHT_BYTES}
@@ -45,7 +45,7 @@ def save_model(model: TableModel, path: str | os.PathLike[str]) -> None:
     """Write the folder, or replace one that holds a table model; whole or not at all.
 
     >>> import pandas as pd, tempfile
-    >>> from rpo.tables import prepare
+    >>> from rpo.frames import prepare
     >>> from rpo.tables.model import fit_table
     >>> table = pd.DataFrame({"x": range(40), "y": range(40), "d": ["a", "b"] * 20})
     >>> with tempfile.TemporaryDirectory() as place:

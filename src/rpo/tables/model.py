@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from rpo.exceptions import InputError
-from rpo.tables.columns import Column, as_text, names_of, transform, typed
-from rpo.tables.preparing import Prepared, Task
+from rpo.frames.columns import Column, as_text, names_of, transform, typed
+from rpo.frames.preparing import Prepared, Task
 
 OURS, PLAIN = "rpo-weights", "erm-l2"  # what is fitted unless asked otherwise, and what it must beat
 MOST_NAMED = 5
@@ -45,7 +45,7 @@ def fit_table(
 ) -> TableModel:
     """Fit one method to a prepared table, at its default settings; `checkpoint` and `every` as in `fit`.
 
-    >>> from rpo.tables import prepare
+    >>> from rpo.frames import prepare
     >>> table = pd.DataFrame({"x": range(40), "y": range(40), "d": ["a", "b"] * 20})
     >>> model = fit_table(prepare(table, target="y", domain="d"), method="erm-l2", steps=20)
     >>> model.task, dict(model.domains)
@@ -106,7 +106,7 @@ def predict_table(model: TableModel, frame: pd.DataFrame) -> tuple[pd.DataFrame,
     For classes there is a column of probabilities for each. A column that is lacking is filled by its median, or by no
     category at all; so is a value that is not what the column was fitted on.
 
-    >>> from rpo.tables import prepare
+    >>> from rpo.frames import prepare
     >>> table = pd.DataFrame({"x": range(40), "z": range(40), "y": range(40), "d": ["a", "b"] * 20})
     >>> model = fit_table(prepare(table, target="y", domain="d"), method="erm-l2", steps=20)
     >>> predict_table(model, pd.DataFrame({"x": [1.0], "d": ["c"]}))[1]

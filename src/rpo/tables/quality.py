@@ -8,18 +8,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rpo.engine.progress import Show
 from rpo.exceptions import InputError
+from rpo.frames.columns import Array
+from rpo.frames.naming import strata_names
+from rpo.frames.preparing import AskedTask, Prepared, prepare
 from rpo.functional.noise import differ, kurtosis
 from rpo.functional.penalties import optimal_penalties
 from rpo.functional.significance import holm
 from rpo.functional.statistics import MIN_ROWS, borrow, cell_weight, r_hat, shrink, sigma
 from rpo.grouping import find_strata
 from rpo.grouping.cells import codes
-from rpo.tables.columns import Array
+from rpo.progress import Show
 from rpo.tables.grouped import SURE, judge
-from rpo.tables.naming import strata_names
-from rpo.tables.preparing import AskedTask, Prepared, prepare
 from rpo.tables.residuals import STEPS, Residuals, residuals
 
 if TYPE_CHECKING:

@@ -12,15 +12,15 @@ from torch import Tensor
 from rpo.engine import Config, Data, mlp, predict, train
 from rpo.engine.data import make_data
 from rpo.engine.folds import fold_of_rows
-from rpo.engine.progress import Show
 from rpo.engine.trained import Trained, cut
 from rpo.estimators.base import DOUBLE_ROWS, FULL_BATCH_ROWS
 from rpo.estimators.inputs import weighted_moments
+from rpo.frames.columns import Array
+from rpo.frames.preparing import Prepared
 from rpo.functional.losses import Task, probability, squared_residual
 from rpo.functional.penalties import optimal_lambda
 from rpo.methods.rpo import LAM_FRACTIONS
-from rpo.tables.columns import Array
-from rpo.tables.preparing import Prepared
+from rpo.progress import Show
 
 FOLDS = 4
 HIDDEN = (64,)
@@ -45,7 +45,7 @@ def residuals(ready: Prepared, *, seed: int = 0, steps: int = STEPS, progress: S
     """Cross-fitted in four folds by LipIRM with η = ρ = 1 and the best of three λ, as RPO's first stage is.
 
     >>> import pandas as pd
-    >>> from rpo.tables import prepare
+    >>> from rpo.frames import prepare
     >>> x = np.linspace(0, 1, 80)
     >>> table = pd.DataFrame({"x": x, "y": x + 5 * (np.arange(80) == 7), "d": np.arange(80) % 2})
     >>> found = residuals(prepare(table, target="y", domain="d"), steps=100)
@@ -106,7 +106,7 @@ def encoded(ready: Prepared) -> tuple[NDArray[np.float64] | NDArray[np.int64], T
     """The target as the engine wants it, the engine's task, the number of classes, and the target's deviation.
 
     >>> import pandas as pd
-    >>> from rpo.tables import prepare
+    >>> from rpo.frames import prepare
     >>> table = pd.DataFrame({"x": range(12), "y": ["a", "b", "c"] * 4})
     >>> encoded(prepare(table, target="y"))[1:]
     ('multiclass', 3, 1.0)

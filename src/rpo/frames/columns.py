@@ -12,8 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from rpo.engine.mapped import blocks
 from rpo.exceptions import InputError
+from rpo.mapped import blocks
 
 Array = NDArray[np.float64]
 Room = Callable[[tuple[int, int], type[np.float64]], Array]

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from rpo.exceptions import InputError
-from rpo.tables import prepare
-from rpo.tables.columns import Column, LeftOut, learn, transform
-from rpo.tables.preparing import recognise
+from rpo.frames import prepare
+from rpo.frames.columns import Column, LeftOut, learn, transform
+from rpo.frames.preparing import recognise
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import rpo
-from rpo.engine.mapped import blocks, is_mapped, on_disk
 from rpo.exceptions import InputError
+from rpo.mapped import blocks, is_mapped, on_disk
 
 
 def test_blocks_cover_every_row_once():

@@ -10,8 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rpo.exceptions import InputError
-from rpo.grouping import NamedStrata, strata_from_columns
-from rpo.tables.columns import (
+from rpo.frames.columns import (
     LARGEST,
     Array,
     Column,
@@ -24,6 +23,7 @@ from rpo.tables.columns import (
     transform,
     typed,
 )
+from rpo.grouping import NamedStrata, strata_from_columns
 
 Task = Literal["regression", "classification"]
 AskedTask = Literal["auto", "regression", "classification"]

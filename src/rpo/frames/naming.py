@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rpo.frames.columns import Column, as_text, names_of
 from rpo.grouping.strata import value_range
-from rpo.tables.columns import Column, as_text, names_of
 
 MOST_NAMED = 3  # categories named one by one
 
