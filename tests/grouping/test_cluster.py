@@ -17,7 +17,9 @@ def test_gmm_is_scikit_learns_from_the_same_start() -> None:
     rng = np.random.default_rng(0)
     points = np.concatenate([rng.normal(m, s, size=(200, 2)) for m, s in ((0, 1), (6, 0.5), (-5, 2))])
     ours = gmm(points, np.ones(600), 3)
-    reference = GaussianMixture(random_state=0, 3, means_init=ours.centres, reg_covar=RIDGE, tol=1e-9, max_iter=500).fit(points)
+    reference = GaussianMixture(
+        3, random_state=0, means_init=ours.centres, reg_covar=RIDGE, tol=1e-9, max_iter=500
+    ).fit(points)
     np.testing.assert_allclose(ours.centres, reference.means_, atol=1e-2)
     np.testing.assert_allclose(ours.precisions, reference.precisions_, atol=2e-2)
 
