@@ -1,4 +1,4 @@
-"""`rpo bench cmnist|ablation|weights|severity` as people call them, on the small digits, cut down to seconds."""
+"""`rpo bench cmnist|ablation|penalties|severity` as people call them, on the small digits, cut down to seconds."""
 
 import json
 
@@ -54,14 +54,14 @@ def test_severity(cut, command, tmp_path):
     assert "](severity.svg)" in page.read_text()
 
 
-def test_weights(cut, command, tmp_path):
+def test_penalties(cut, command, tmp_path):
     page = tmp_path / "page.md"
-    words = ("bench", "weights", "--digits", "sklearn", "--out", tmp_path, "--page", page)
+    words = ("bench", "penalties", "--digits", "sklearn", "--out", tmp_path, "--page", page)
     code, out, _ = command(*words)
     assert code == 0, out
     assert "1 (Bad Domain)" in out
-    assert f"The figure is {tmp_path / 'weights.png'}" in out
-    assert "rpo bench weights --digits sklearn --profile quick" in page.read_text()
+    assert f"The figure is {tmp_path / 'penalties.png'}" in out
+    assert "rpo bench penalties --digits sklearn --profile quick" in page.read_text()
     code, out, _ = command(*words[:-2], "--settings", "1", "--json")
     assert json.loads(out)["settings"][0]["setting"] == "1 (Bad Domain)"
 
@@ -71,7 +71,7 @@ def test_weights(cut, command, tmp_path):
     [
         (("cmnist", "--settings", "99"), "there is no setting 99"),
         (("cmnist", "--methods", "some"), "methods is 'some'"),
-        (("weights", "--digits", "roman"), "digits is 'roman'"),
+        (("penalties", "--digits", "roman"), "digits is 'roman'"),
         (("severity", "--profile", "huge"), "unknown profile 'huge'"),
     ],
 )

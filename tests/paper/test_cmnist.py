@@ -25,7 +25,7 @@ from rpo.paper.cmnist import (
 )
 from rpo.studies.records import Measured, Record
 from rpo.studies.render import header, to_csv, to_html, to_latex, to_markdown
-from rpo.studies.results import make_table
+from rpo.studies.results import make_results
 from rpo.studies.selection import get_rule
 from rpo.studies.specification import DataSpec, Run, Training, complete
 from rpo.studies.stacks import run_stack
@@ -111,7 +111,7 @@ def hand_made(view, means):
                 test = {"test": {"accuracy": value, "auc": value}}
                 measured = Measured(validation_risk=[0.6] * 3, validation_irm=[0.1] * 3, test=test)
                 records[run.digest] = Record(run=run, status="done", measured=measured, seconds=0, versions={})
-    return make_table(study, records, get_rule(view.rule or "irm"), title=view.title, printed=view.printed)
+    return make_results(study, records, get_rule(view.rule or "irm"), title=view.title, printed=view.printed)
 
 
 def test_words_either_way():

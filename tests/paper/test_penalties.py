@@ -9,7 +9,7 @@ import pytest
 
 from rpo.paper.cmnist import PROFILES, SETTINGS
 from rpo.paper.data.colored import colored_setting
-from rpo.paper.penalties import Weights, find_weights, lines_of, put_on_page, to_csv, weights_figure
+from rpo.paper.penalties import FoundPenalties, find_penalties, lines_of, penalties_figure, put_on_page, to_csv
 
 STEPS = PROFILES["quick"].steps
 
@@ -30,19 +30,19 @@ def check(found):
 
 @pytest.mark.parametrize("number", [1, 6, 8, 14])
 def test_bad_cells_are_found_on_the_small_digits(number):
-    check(find_weights(number, range(3), 40, "sklearn"))
+    check(find_penalties(number, range(3), 40, "sklearn"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", SETTINGS)
 def test_bad_cells_are_found_in_19_of_20_seeds_on_the_small_digits(number):
-    check(find_weights(number, range(20), STEPS, "sklearn"))
+    check(find_penalties(number, range(20), STEPS, "sklearn"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", SETTINGS)
 def test_bad_cells_are_found_in_19_of_20_seeds_on_mnist(mnist, number):
-    check(find_weights(number, range(20), STEPS))
+    check(find_penalties(number, range(20), STEPS))
 
 
 def hand_made():
@@ -51,7 +51,7 @@ def hand_made():
     for cell in colored_setting(1).cells:
         rho[:, *cell] = 3.0
     rho[1, 2, 9] = 4.0  # in the second seed a good cell is taken for worse than the bad ones
-    return Weights(colored_setting(1), eta, rho)
+    return FoundPenalties(colored_setting(1), eta, rho)
 
 
 def test_what_is_found_by_hand():
@@ -64,7 +64,7 @@ def test_what_is_found_by_hand():
     assert line["η domain 0"] == "3.5 ± 4"
     assert line["bad domain has the smallest η"] == "1 of 2"
     assert line["every bad ρ above every good one"] == "1 of 2"
-    group = Weights(colored_setting(7), found.eta, found.rho)
+    group = FoundPenalties(colored_setting(7), found.eta, found.rho)
     assert group.domain_found is None
     rows = list(csv.DictReader(io.StringIO(to_csv([found]))))
     assert len(rows) == 60
@@ -72,14 +72,14 @@ def test_what_is_found_by_hand():
 
 
 def test_the_four_panels_and_the_page(tmp_path):
-    found = [hand_made(), Weights(colored_setting(7), hand_made().eta, hand_made().rho)]
-    figure = weights_figure(found, "sklearn")
+    found = [hand_made(), FoundPenalties(colored_setting(7), hand_made().eta, hand_made().rho)]
+    figure = penalties_figure(found, "sklearn")
     titles = [axis.get_title() for axis in figure.axes]
     assert titles.count("ρ of each domain and digit: smoothness asked for") == 2
     assert "setting 7 (Bad Group): bad cells in blue" in titles
     page = tmp_path / "page.md"
-    put_on_page(page, found, "rpo bench weights", tmp_path / "weights.svg")
-    put_on_page(page, found, "rpo bench weights --settings all", None)
+    put_on_page(page, found, "rpo bench penalties", tmp_path / "penalties.svg")
+    put_on_page(page, found, "rpo bench penalties --settings all", None)
     text = page.read_text()
-    assert "](weights.svg)" in text
+    assert "](penalties.svg)" in text
     assert text.count("| 1 (Bad Domain) |") == 2

@@ -14,14 +14,14 @@ from rpo.paper.quality_weights import (
     STEPS,
     UNIFORM,
     WEIGHTS,
-    calibrated,
+    quality_weights,
     rows,
     settings,
     summary,
 )
 from rpo.studies.problems import load
 from rpo.studies.records import Measured, Record
-from rpo.studies.results import make_table
+from rpo.studies.results import make_results
 from rpo.studies.selection import get_rule
 from rpo.studies.specification import DataSpec, complete
 
@@ -36,11 +36,11 @@ def test_every_step_has_a_row_that_differs_from_the_scheme_by_that_step_alone():
 
 def test_every_run_can_be_made_and_no_seed_was_looked_at():
     looked, quoted = (
-        {run.seed for view in calibrated(profile) for run in view.study.runs()} for profile in ("quick", "paper")
+        {run.seed for view in quality_weights(profile) for run in view.study.runs()} for profile in ("quick", "paper")
     )
     assert max(looked) < min(quoted)
     assert len(quoted) == 40
-    for view in calibrated():
+    for view in quality_weights():
         for run in view.study.runs():
             assert complete(run).digest == run.digest
 
@@ -87,9 +87,9 @@ def records(view, means):
 
 
 def test_words_say_where_the_weights_win_and_where_not():
-    (view,) = calibrated("paper", kinds="plain", methods="main")
+    (view,) = quality_weights("paper", kinds="plain", methods="main")
     means = {WEIGHTS: 1.0, IRM: 2.0, SAME: 1.0, PERMUTED: 0.5, UNIFORM: 1.5, KNOWN: 0.9}
-    table = make_table(view.study, records(view, means), get_rule("formula"), title="t", correction="holm")
+    table = make_results(view.study, records(view, means), get_rule("formula"), title="t", correction="holm")
     said = summary(table)
     assert f"Against {IRM}" in said[0]
     assert "better on Cigar 10 % (0.997 against 2.00" in said[0]
@@ -102,4 +102,4 @@ def test_words_say_where_the_weights_win_and_where_not():
 @pytest.mark.parametrize("words", [{"kinds": "mud"}, {"methods": "some"}, {"profile": "huge"}])
 def test_bad_words(words):
     with pytest.raises(InputError):
-        calibrated(**words)
+        quality_weights(**words)

@@ -8,7 +8,7 @@ from rpo.paper.data.colored import colored_mnist, random_setting
 from rpo.paper.severity import CURVES, USUAL, severity, view
 from rpo.studies.curves import half_width
 from rpo.studies.records import Measured, Record
-from rpo.studies.results import Cell, make_table
+from rpo.studies.results import Cell, make_results
 from rpo.studies.selection import get_rule
 
 
@@ -56,7 +56,7 @@ def test_words_and_figure(tmp_path):
                 test = {"test": {"accuracy": accuracy, "auc": accuracy}}
                 measured = Measured(validation_risk=[1.0], validation_irm=[1.0], test=test)
                 records[run.digest] = Record(run=run, status="done", measured=measured, seconds=0, versions={})
-    table = make_table(study, records, get_rule("irm"), title=shown.title)
+    table = make_results(study, records, get_rule("irm"), title=shown.title)
     words = shown.words(table)
     assert "Share of bad cells, 0 to 0.5: ERM + l2 0.602 to 0.202" in words[0]
     assert "RPO 0.602 to 0.502" in words[0]

@@ -15,7 +15,7 @@ from rpo.paper.table1 import (
     table1,
 )
 from rpo.studies.records import Measured, Record
-from rpo.studies.results import make_table
+from rpo.studies.results import make_results
 from rpo.studies.runner import execute
 from rpo.studies.selection import get_rule
 from rpo.studies.specification import complete
@@ -73,7 +73,7 @@ def hand_made(means, home=None):
                 risk = [(home or {}).get(row.label, 1.0)]
                 measured = Measured(validation_risk=risk, validation_irm=[1.0], test={"test": {"mse": mse}})
                 records[run.digest] = Record(run=run, status="done", measured=measured, seconds=0, versions={})
-    return make_table(study, records, get_rule("validation"), title=TITLE)
+    return make_results(study, records, get_rule("validation"), title=TITLE)
 
 
 def test_the_summary_says_what_the_figures_say_either_way():
@@ -104,7 +104,7 @@ def test_the_papers_ordering_on_the_clean_sets(tmp_path):
     study = table1("paper")
     study = replace(study, leave_one_out=False, settings=study.settings[::2], rows=study.rows[:10])
     records = execute(study.runs(), Store(tmp_path), jobs=2)
-    table = make_table(study, records, get_rule("validation"), title=TITLE)
+    table = make_results(study, records, get_rule("validation"), title=TITLE)
     for setting in study.settings:
         for label in ("ERM + l2", "ERM + lip", "ANDMask", "IRM + l2", "IRM + lip", "MLDG"):
             assert table.cell(label, setting.label).marks == "***", (label, setting.label)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rpo.exceptions import TrainingError
 from rpo.studies.render import to_csv
-from rpo.studies.results import make_table
+from rpo.studies.results import make_results
 from rpo.studies.runner import cluster_at, execute
 from rpo.studies.selection import get_rule
 from rpo.studies.specification import DataSpec, Training
@@ -38,7 +38,7 @@ def study(steps: int = 20, seeds: int = 2, leave_one_out: bool = False) -> Study
 
 
 def table(of: Study, records: dict) -> str:
-    return to_csv(make_table(of, records, get_rule("validation"), title="small"))
+    return to_csv(make_results(of, records, get_rule("validation"), title="small"))
 
 
 # Long enough to be killed in, one run a stack so that there is much to lose; `--long` for many kills.

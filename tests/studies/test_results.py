@@ -10,10 +10,10 @@ from scipy import stats
 
 from rpo.exceptions import InputError
 from rpo.studies.figures import write_figure
-from rpo.studies.page import marks, put, study_block
+from rpo.studies.page import marks, put, study_section
 from rpo.studies.records import Measured, Record
 from rpo.studies.render import to_csv, to_html, to_json, to_latex, to_markdown, to_rich
-from rpo.studies.results import check_correction, make_table
+from rpo.studies.results import check_correction, make_results
 from rpo.studies.selection import get_rule
 
 # By row and seed; ERM's two candidates have the validation risks of the same order.
@@ -40,7 +40,7 @@ def records(study):
 
 
 def table_of(study, records, rule="validation", **options):
-    return make_table(study, records, get_rule(rule), title="Small", **options)
+    return make_results(study, records, get_rule(rule), title="Small", **options)
 
 
 def test_cells_are_the_chosen_values_compared_with_the_reference(study, records):
@@ -147,7 +147,7 @@ def test_the_page_keeps_what_people_wrote(study, records, tmp_path):
     page.parent.mkdir()
     begin, end = marks("small")
     page.write_text(f"# Mine\n\n{begin}\nold figures\n{end}\n\nMy discussion.\n")
-    block = study_block(tables, "rpo bench small", ["It is so."], figure, page)
+    block = study_section(tables, "rpo bench small", ["It is so."], figure, page)
     put(page, "small", block)
     text = page.read_text()
     assert text.startswith("# Mine\n")

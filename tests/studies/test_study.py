@@ -1,7 +1,7 @@
 """A study's runs: computed once, whoever asks."""
 
 from rpo.studies import specification, study
-from rpo.studies.results import make_table
+from rpo.studies.results import make_results
 from rpo.studies.runner import execute, plan
 from rpo.studies.selection import RULES
 from rpo.studies.store import Store
@@ -26,7 +26,7 @@ def test_runs_and_digests_are_computed_once(small, tmp_path, monkeypatch):
     store = Store(tmp_path)
     records = execute(made.runs(), store, progress=False)
     for rule in RULES.values():
-        make_table(made, records, rule, title="Small")
+        make_results(made, records, rule, title="Small")
     assert counts == {"complete": candidates, "sha256": candidates}
     # What comes from the disk is checked against its name, once.
     assert len(plan(made.runs(), store).done) == candidates

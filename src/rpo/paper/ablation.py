@@ -4,7 +4,7 @@ from functools import partial
 
 from rpo.paper.cmnist import OURS, RPO, columns, data_of, fair, literal, make
 from rpo.studies.metrics import METRICS
-from rpo.studies.results import Table
+from rpo.studies.results import Results
 from rpo.studies.view import View
 from rpo.studies.words import is_worse
 
@@ -49,16 +49,16 @@ def ablation(
     ]
 
 
-def summary(table: Table) -> list[str]:
+def summary(results: Results) -> list[str]:
     """Whether each half does what the paper says of it: η* for a bad domain, ρ* for a bad group, both best together."""
     lines = []
-    for setting in table.study.settings:
+    for setting in results.study.settings:
         text = METRICS[setting.metric].text
-        means = {row.label: table.cell(row.label, setting.label).mean for row in table.study.rows}
+        means = {row.label: results.cell(row.label, setting.label).mean for row in results.study.rows}
         expected = PEN if setting.label.startswith("Setting 1 ") else LIP
         other = LIP if expected == PEN else PEN
-        behind = [label for label in (PEN, LIP) if is_worse(table.cell(label, setting.label), setting)]
-        sure = [label for label in behind if table.cell(label, setting.label).marks in ("***", "**")]
+        behind = [label for label in (PEN, LIP) if is_worse(results.cell(label, setting.label), setting)]
+        sure = [label for label in behind if results.cell(label, setting.label).marks in ("***", "**")]
         lines.append(
             f"{setting.label}: {expected} {text(means[expected])}, {other} {text(means[other])}: the half that the "
             f"paper finds better here {'is' if means[expected] > means[other] else 'is not'}. RPO {text(means[RPO])} "

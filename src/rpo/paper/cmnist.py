@@ -11,7 +11,7 @@ from rpo.paper.data.colored import colored_setting
 from rpo.paper.table1 import CONTROLLED
 from rpo.studies.metrics import METRICS
 from rpo.studies.profiles import Profile, get_profile, grid
-from rpo.studies.results import Table
+from rpo.studies.results import Results
 from rpo.studies.specification import DataSpec, Number, Training
 from rpo.studies.study import Row, Setting, Study
 from rpo.studies.view import View
@@ -189,12 +189,16 @@ def numbers_of(settings: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(colored_setting(int(word)).number for word in words))
 
 
-def summary(table: Table) -> list[str]:
+def summary(results: Results) -> list[str]:
     """Where RPO stands in each setting, and whether the place of its penalties matters."""
-    if SAME_FORM in {row.label for row in table.study.rows}:
-        said = controls(table, CONTROLLED, (SAME_FORM,), (PERMUTED, UNIFORM))
+    if SAME_FORM in {row.label for row in results.study.rows}:
+        said = controls(results, CONTROLLED, (SAME_FORM,), (PERMUTED, UNIFORM))
     else:
         what = "IRM + lip, which is RPO with its penalties made uniform, and RPO's own penalties permuted"
-        said = controls(table, what, (), ("IRM + lip", PERMUTED))
-    where = [across(table, COMPARISON)] if table.tall else [ranking(table, s, COMPARISON) for s in table.study.settings]
+        said = controls(results, what, (), ("IRM + lip", PERMUTED))
+    where = (
+        [across(results, COMPARISON)]
+        if results.tall
+        else [ranking(results, s, COMPARISON) for s in results.study.settings]
+    )
     return [*where, said]

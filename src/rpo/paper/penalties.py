@@ -30,7 +30,7 @@ MOST_DRAWN = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Weights:
+class FoundPenalties:
     """Penalties found in one setting: η `(seeds, E)` and ρ `(seeds, E, K)`."""
 
     setting: Setting
@@ -67,7 +67,7 @@ class Weights:
         return np.asarray(self.eta.max(1) / self.eta.min(1))
 
 
-def find_weights(number: int, seeds: Sequence[int], steps: int, digits: str = "mnist") -> Weights:
+def find_penalties(number: int, seeds: Sequence[int], steps: int, digits: str = "mnist") -> FoundPenalties:
     """Stage 1 of RPO in the paper's form, and Proposition 1, for each seed."""
     eta, rho = [], []
     for seed in seeds:
@@ -77,20 +77,20 @@ def find_weights(number: int, seeds: Sequence[int], steps: int, digits: str = "m
         found = train("rpo", build, data, seeds=[seed], options=LITERAL, config=config, until=0).check()
         eta.append(found.snapshot.state["eta"][0].double().numpy())
         rho.append(found.snapshot.state["rho"][0].double().numpy())
-    return Weights(colored_setting(number), np.stack(eta), np.stack(rho))
+    return FoundPenalties(colored_setting(number), np.stack(eta), np.stack(rho))
 
 
-def weights(
+def penalties(
     numbers: Sequence[int],
     profile: str = "quick",
     *,
     seeds: int | None = None,
     digits: str = "mnist",
     progress: Show = "auto",
-) -> list[Weights]:
+) -> list[FoundPenalties]:
     """The penalties of some settings.
 
-    >>> found = weights([1], seeds=2, digits="sklearn", progress=False)[0]
+    >>> found = penalties([1], seeds=2, digits="sklearn", progress=False)[0]
     >>> found.eta.shape, found.rho.shape, found.cells_found.tolist()
     ((2, 3), (2, 3, 10), [True, True])
     """
@@ -101,14 +101,14 @@ def weights(
         with Bar(len(numbers), "penalties", progress) as bar:
             found = []
             for number in numbers:
-                found.append(find_weights(number, range(size.seeds), size.steps, digits))
+                found.append(find_penalties(number, range(size.seeds), size.steps, digits))
                 bar.advance()
     finally:
         torch.set_num_threads(threads)
     return found
 
 
-def lines_of(found: Sequence[Weights]) -> list[dict[str, Any]]:
+def lines_of(found: Sequence[FoundPenalties]) -> list[dict[str, Any]]:
     """A line for each setting: means and deviations of η, mean ρ of bad and good cells, in how many seeds they show."""
     lines = []
     for one in found:
@@ -134,7 +134,7 @@ def _deviation(values: NDArray[np.float64]) -> str:
     return f"{values.std(ddof=1):.1g}" if len(values) > 1 else "–"
 
 
-def to_csv(found: Sequence[Weights]) -> str:
+def to_csv(found: Sequence[FoundPenalties]) -> str:
     """One line for each setting, seed, domain and digit."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -146,7 +146,7 @@ def to_csv(found: Sequence[Weights]) -> str:
     return text.getvalue()
 
 
-def put_on_page(page: "Path", found: Sequence[Weights], command: str, figure: "Path | None") -> None:
+def put_on_page(page: "Path", found: Sequence[FoundPenalties], command: str, figure: "Path | None") -> None:
     """The lines as a table, and the figure if there is one."""
     lines = lines_of(found)
     heads = list(lines[0])
@@ -154,10 +154,10 @@ def put_on_page(page: "Path", found: Sequence[Weights], command: str, figure: "P
     parts += [f"| {' | '.join(str(value) for value in line.values())} |" for line in lines]
     if figure is not None:
         parts += ["", f"![Settings and the penalties found in them]({link(figure, page)})"]
-    put(page, "weights" if figure is not None else "weights-all", "\n".join(parts))
+    put(page, "penalties" if figure is not None else "penalties-all", "\n".join(parts))
 
 
-def weights_figure(found: Sequence[Weights], digits: str = "mnist") -> "Figure":
+def penalties_figure(found: Sequence[FoundPenalties], digits: str = "mnist") -> "Figure":
     """The paper's panels: each setting above, bad cells on blue ground; what RPO makes of it below, mean of seeds."""
     from matplotlib.figure import Figure
 
@@ -178,7 +178,7 @@ def weights_figure(found: Sequence[Weights], digits: str = "mnist") -> "Figure":
     return figure
 
 
-def _draw_setting(axis: "Axes", one: Weights, digits: Any) -> None:
+def _draw_setting(axis: "Axes", one: FoundPenalties, digits: Any) -> None:
     from rpo.paper.data.illustration import GAP, mosaic
 
     data = colored_mnist(one.setting.number, digits=digits)
@@ -190,7 +190,7 @@ def _draw_setting(axis: "Axes", one: Weights, digits: Any) -> None:
     axis.tick_params(length=0)
 
 
-def _draw_rho(axis: "Axes", one: Weights) -> None:
+def _draw_rho(axis: "Axes", one: FoundPenalties) -> None:
     mean = one.rho.mean(0)
     axis.imshow(mean, cmap="Blues", vmin=0, vmax=1.25 * mean.max(), aspect="auto")
     for e, k in np.ndindex(mean.shape):
@@ -202,7 +202,7 @@ def _draw_rho(axis: "Axes", one: Weights) -> None:
     axis.tick_params(length=0)
 
 
-def _draw_eta(axis: "Axes", one: Weights) -> None:
+def _draw_eta(axis: "Axes", one: FoundPenalties) -> None:
     mean = one.eta.mean(0)
     axis.barh(range(DOMAINS), mean, color="#1f4e8c", height=0.6)
     for e, value in enumerate(mean):

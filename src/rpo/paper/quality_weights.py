@@ -11,7 +11,7 @@ from rpo.exceptions import InputError
 from rpo.functional.significance import holm, paired_interval
 from rpo.studies.metrics import METRICS
 from rpo.studies.profiles import Profile, get_profile
-from rpo.studies.results import Cell, Table
+from rpo.studies.results import Cell, Results
 from rpo.studies.specification import DataSpec, Number, Training
 from rpo.studies.study import Row, Setting, Study
 from rpo.studies.view import View
@@ -74,7 +74,7 @@ def rows(methods: str = "all", kind: str = "before") -> tuple[Row, ...]:
 
 
 def settings(kind: str) -> tuple[Setting, ...]:
-    """The columns of one table.
+    """The columns of one kind of corruption.
 
     >>> [setting.label for setting in settings("plain")][:2]
     ['Cigar 10 %', 'Cigar 30 %']
@@ -173,13 +173,13 @@ KINDS = {
 }
 
 
-def calibrated(
+def quality_weights(
     profile: str = "quick", *, seeds: int | None = None, kinds: str = "all", methods: str = "all"
 ) -> list[View]:
     """One view a kind of corruption.
 
-    >>> [view.name for view in calibrated()][:3]
-    ['calibrated-before', 'calibrated-plain', 'calibrated-after']
+    >>> [view.name for view in quality_weights()][:3]
+    ['quality-weights-before', 'quality-weights-plain', 'quality-weights-after']
     """
     asked = list(KINDS) if kinds == "all" else kinds.split(",")
     if unknown := [kind for kind in asked if kind not in KINDS]:
@@ -190,9 +190,9 @@ def calibrated(
     first = FIRST_SEED[profile]
     return [
         View(
-            f"calibrated-{kind}",
+            f"quality-weights-{kind}",
             Study(
-                name="calibrated",
+                name="quality-weights",
                 rows=rows(methods, kind),
                 settings=settings(kind),
                 seeds=tuple(range(first, first + size.seeds)),
@@ -207,14 +207,14 @@ def calibrated(
     ]
 
 
-def summary(table: Table) -> list[str]:
-    """What the weights gain over the controls and over IRM + lip, each comparison corrected for all of this table."""
-    cells = {(rival, s.label): table.cell(rival, s.label) for rival in RIVALS for s in table.study.settings}
+def summary(results: Results) -> list[str]:
+    """What the weights gain over the controls and over IRM + lip, each comparison corrected for all of these."""
+    cells = {(rival, s.label): results.cell(rival, s.label) for rival in RIVALS for s in results.study.settings}
     p = dict(zip(cells, holm([_paired(cell) for cell in cells.values()]), strict=True))
     return [
-        *(_against(table, rival, p) for rival in RIVALS),
-        *(_interval(table, setting, rival) for rival in (IRM, SAME) for setting in table.study.settings),
-        _steps(table),
+        *(_against(results, rival, p) for rival in RIVALS),
+        *(_interval(results, setting, rival) for rival in (IRM, SAME) for setting in results.study.settings),
+        _steps(results),
     ]
 
 
@@ -222,13 +222,13 @@ def _paired(cell: Cell) -> float | None:
     return cell.comparison.p_paired if cell.comparison else None
 
 
-def _against(table: Table, rival: str, p: Mapping[tuple[str, str], float | None]) -> str:
+def _against(results: Results, rival: str, p: Mapping[tuple[str, str], float | None]) -> str:
     better: list[str] = []
     worse: list[str] = []
     level: list[str] = []
-    for setting in table.study.settings:
-        cell, sure = table.cell(rival, setting.label), p[rival, setting.label]
-        own = table.cell(WEIGHTS, setting.label).mean
+    for setting in results.study.settings:
+        cell, sure = results.cell(rival, setting.label), p[rival, setting.label]
+        own = results.cell(WEIGHTS, setting.label).mean
         show = METRICS[setting.metric].text
         text = f"{setting.label} ({show(own)} against {show(cell.mean)}{'' if sure is None else f', p = {sure:.2g}'})"
         group = level if sure is None or sure >= SURE else better if is_worse(cell, setting) else worse
@@ -239,10 +239,10 @@ def _against(table: Table, rival: str, p: Mapping[tuple[str, str], float | None]
     )
 
 
-def _interval(table: Table, setting: Setting, rival: str) -> str:
+def _interval(results: Results, setting: Setting, rival: str) -> str:
     """The ratio to a rival with its 95 % interval over seeds, taken of logarithms: no error is below zero."""
     own, other = (
-        {seed: math.log(max(value, 1e-9)) for seed, value in table.cell(label, setting.label).values.items()}
+        {seed: math.log(max(value, 1e-9)) for seed, value in results.cell(label, setting.label).values.items()}
         for label in (WEIGHTS, rival)
     )
     low, high = (100 * math.expm1(end) for end in paired_interval(own, other))
@@ -253,13 +253,14 @@ def _interval(table: Table, setting: Setting, rival: str) -> str:
     )
 
 
-def _steps(table: Table) -> str:
+def _steps(results: Results) -> str:
     """The change of the figure when a step is switched off, mean over the columns."""
     changes = []
-    for row in table.study.rows:
+    for row in results.study.rows:
         if row.section in (STEPS, CONTROLS):
             ratios = [
-                table.cell(row.label, s.label).mean / table.cell(WEIGHTS, s.label).mean for s in table.study.settings
+                results.cell(row.label, s.label).mean / results.cell(WEIGHTS, s.label).mean
+                for s in results.study.settings
             ]
             changes.append(f"{row.label} {100 * (sum(ratios) / len(ratios) - 1):+.1f} %")
     return f"Mean change of the figure over the columns: {', '.join(changes)}."

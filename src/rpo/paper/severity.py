@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from rpo.paper.cmnist import MAIN, PERMUTED, RPO, comparison, fair, make
 from rpo.studies.curves import Curve, curves_figure
-from rpo.studies.results import Table
+from rpo.studies.results import Results
 from rpo.studies.specification import DataSpec
 from rpo.studies.study import Setting, Study
 from rpo.studies.view import View
@@ -49,19 +49,19 @@ def view(study: Study) -> View:
     return View("severity", study, TITLE, summary, figure=partial(curves_figure, curves=CURVES))
 
 
-def summary(table: Table) -> list[str]:
+def summary(results: Results) -> list[str]:
     """For each curve: what every method loses from its first value to its last, and where RPO stands apart."""
     lines = []
     for curve in CURVES:
         ends = [curve.label(curve.values[i]) for i in (0, -1)]
         falls = ", ".join(
-            f"{row.label} {table.cell(row.label, ends[0]).mean:.3f} to {table.cell(row.label, ends[1]).mean:.3f}"
-            for row in table.study.rows
+            f"{row.label} {results.cell(row.label, ends[0]).mean:.3f} to {results.cell(row.label, ends[1]).mean:.3f}"
+            for row in results.study.rows
         )
         lines.append(f"{curve.words.capitalize()}, {curve.values[0]:g} to {curve.values[-1]:g}: {falls}.")
-    points = list(dict.fromkeys(setting.label for setting in table.study.settings))
+    points = list(dict.fromkeys(setting.label for setting in results.study.settings))
     for other in ("IRM + lip", PERMUTED):
-        cells = {label: table.cell(other, label) for label in points}
+        cells = {label: results.cell(other, label) for label in points}
         sure = {label: cell for label, cell in cells.items() if cell.p is not None and cell.p < SURE}
         better = [label for label, cell in sure.items() if cell.comparison and cell.comparison.difference < 0]
         worse = [label for label in sure if label not in better]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import product
 
 from rpo.studies.profiles import Profile, get_profile, grid
-from rpo.studies.results import Table
+from rpo.studies.results import Results
 from rpo.studies.specification import DataSpec, Number, Training
 from rpo.studies.study import Row, Setting, Study
 from rpo.studies.view import View
@@ -102,27 +102,27 @@ def table1(profile: str = "quick", *, seeds: int | None = None, leave_one_out: b
 
 
 def view(study: Study) -> View:
-    """The study as its table, beside the paper's figures."""
+    """The study as its results, beside the paper's figures."""
     return View("table1", study, TITLE, summary, PRINTED)
 
 
-def summary(table: Table) -> list[str]:
+def summary(results: Results) -> list[str]:
     """One sentence or two for each thing a reader should take away, whichever way the figures fall."""
     return [
-        *(ranking(table, setting, COMPARISON) for setting in table.study.settings),
-        controls(table, CONTROLLED, (SAME_FORM,), (PERMUTED, UNIFORM)),
-        _references(table),
-        _home(table),
+        *(ranking(results, setting, COMPARISON) for setting in results.study.settings),
+        controls(results, CONTROLLED, (SAME_FORM,), (PERMUTED, UNIFORM)),
+        _references(results),
+        _home(results),
     ]
 
 
-def _references(table: Table) -> str:
-    settings = table.study.settings
-    lost = [s.label for s in settings if table.cell(RPO, s.label).mean > table.cell(MEAN, s.label).mean]
-    screened = [s.label for s in settings if table.cell(SCREENED, s.label).mean < table.cell(RPO, s.label).mean]
+def _references(results: Results) -> str:
+    settings = results.study.settings
+    lost = [s.label for s in settings if results.cell(RPO, s.label).mean > results.cell(MEAN, s.label).mean]
+    screened = [s.label for s in settings if results.cell(SCREENED, s.label).mean < results.cell(RPO, s.label).mean]
 
     def span(row: str) -> str:
-        means = [table.cell(row, setting.label).mean for setting in settings]
+        means = [results.cell(row, setting.label).mean for setting in settings]
         return f"{min(means):.2f}–{max(means):.2f}"
 
     return (
@@ -132,13 +132,14 @@ def _references(table: Table) -> str:
     )
 
 
-def _home(table: Table) -> str:
+def _home(results: Results) -> str:
     """How much of the target's variance at home a model explains: next to nothing is a model that has collapsed."""
-    settings = table.study.settings
+    settings = results.study.settings
 
     def explained(row: str) -> str:
         shares = [
-            1 - table.cell(row, s.label).validation_risk / table.cell(MEAN, s.label).validation_risk for s in settings
+            1 - results.cell(row, s.label).validation_risk / results.cell(MEAN, s.label).validation_risk
+            for s in settings
         ]
         return f"{min(shares):.0%} to {max(shares):.0%}"
 

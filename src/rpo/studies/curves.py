@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 
 from rpo.io import write_whole
 from rpo.studies.metrics import METRICS
-from rpo.studies.results import Cell, Table
+from rpo.studies.results import Cell, Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,14 +66,14 @@ def save(figure: "Figure", folder: Path, name: str) -> list[Path]:
     return paths
 
 
-def curves_figure(table: Table, curves: Sequence[Curve]) -> "Figure":
+def curves_figure(results: Results, curves: Sequence[Curve]) -> "Figure":
     """A panel for each curve, settings being points on it."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(13, 4.9), layout="constrained")
     for axis, curve in zip(figure.subplots(1, len(curves), sharey=True), curves, strict=True):
-        for row, ink, mark in zip(table.study.rows, INKS, MARKS, strict=False):
-            cells = [table.cell(row.label, curve.label(value)) for value in curve.values]
+        for row, ink, mark in zip(results.study.rows, INKS, MARKS, strict=False):
+            cells = [results.cell(row.label, curve.label(value)) for value in curve.values]
             means, widths = [cell.mean for cell in cells], [half_width(cell) for cell in cells]
             low, high = ([m + s * w for m, w in zip(means, widths, strict=True)] for s in (-1, 1))
             axis.plot(curve.values, means, color=ink, marker=mark, markersize=4, label=row.label)
@@ -84,21 +84,21 @@ def curves_figure(table: Table, curves: Sequence[Curve]) -> "Figure":
     bottom, top = first.get_ylim()
     first.set(ylabel="accuracy in the test domain", ylim=(max(0.0, bottom), min(1.0, top)))
     figure.legend(*first.get_legend_handles_labels(), frameon=False, fontsize=8, loc="outside right upper")
-    _caption(figure, table, f"bands: {CONFIDENCE:.0%} intervals of the mean over seeds, by Student's t")
+    _caption(figure, results, f"bands: {CONFIDENCE:.0%} intervals of the mean over seeds, by Student's t")
     return figure
 
 
-def dots_figure(table: Table) -> "Figure":
+def dots_figure(results: Results) -> "Figure":
     """A panel for each metric, settings from left to right, every method's mean with its deviation."""
     from matplotlib.figure import Figure
 
-    metrics = list(dict.fromkeys(setting.metric for setting in table.study.settings))
+    metrics = list(dict.fromkeys(setting.metric for setting in results.study.settings))
     figure = Figure(figsize=(12, 1.6 + 3.2 * len(metrics)), layout="constrained")
-    rows = table.study.rows
+    rows = results.study.rows
     for axis, metric in zip(figure.subplots(len(metrics), 1, squeeze=False)[:, 0], metrics, strict=True):
-        settings = [setting for setting in table.study.settings if setting.metric == metric]
+        settings = [setting for setting in results.study.settings if setting.metric == metric]
         for place, (row, ink, mark) in enumerate(zip(rows, INKS, MARKS, strict=False)):
-            cells = [table.cell(row.label, setting.label) for setting in settings]
+            cells = [results.cell(row.label, setting.label) for setting in settings]
             at = [x + 0.75 * (place / max(1, len(rows) - 1) - 0.5) for x in range(len(settings))]
             means, spreads = [cell.mean for cell in cells], [cell.deviation for cell in cells]
             axis.errorbar(
@@ -112,13 +112,13 @@ def dots_figure(table: Table) -> "Figure":
             axis.axvline(edge - 0.5, color="#e5e5e5", linewidth=0.8)
         axis.spines[["top", "right"]].set_visible(False)
     figure.axes[0].legend(frameon=False, fontsize=8, ncols=len(rows), loc="lower center", bbox_to_anchor=(0.5, 1.0))
-    _caption(figure, table, "bars: standard deviation over seeds")
+    _caption(figure, results, "bars: standard deviation over seeds")
     return figure
 
 
-def _caption(figure: "Figure", table: Table, drawn: str) -> None:
-    figure.suptitle(f"{table.title} ({table.rule.name} selection)", fontsize=11)
-    said = dict(table.protocol)
+def _caption(figure: "Figure", results: Results, drawn: str) -> None:
+    figure.suptitle(f"{results.title} ({results.rule.name} selection)", fontsize=11)
+    said = dict(results.protocol)
     words: Mapping[str, str] = {"drawn": drawn, **{name: said[name] for name in ("values", "selection", "training")}}
     lines: Sequence[str] = [fill(f"{name}: {text}", 190) for name, text in words.items()]
     figure.supxlabel("\n".join(lines), fontsize=7, ha="left", x=0.01, color="#444444")

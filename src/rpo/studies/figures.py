@@ -1,4 +1,4 @@
-"""A table as the paper draws its figures: horizontal bars, narrow grey bars for deviations, stars."""
+"""Results as the paper draws its figures: horizontal bars, narrow grey bars for deviations, stars."""
 
 import math
 from pathlib import Path
@@ -6,33 +6,33 @@ from textwrap import fill
 
 from rpo.studies.curves import dots_figure, save
 from rpo.studies.metrics import METRICS
-from rpo.studies.results import Table
+from rpo.studies.results import Results
 
 COLOURS = {True: "#8fa8c8", False: "#d9d2c3"}
 HIGHLIGHT = "#1f4e8c"
 
 
-def write_figure(table: Table, folder: Path, name: str) -> list[Path]:
+def write_figure(results: Results, folder: Path, name: str) -> list[Path]:
     """One panel a setting, as PNG and SVG; the protocol is written under the panels. The paths written.
 
-    A tall table is drawn as dots.
+    Tall results are drawn as dots.
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    if table.tall:
-        return save(dots_figure(table), folder, name)
-    rows = table.study.rows
-    panels = len(table.study.settings)
+    if results.tall:
+        return save(dots_figure(results), folder, name)
+    rows = results.study.rows
+    panels = len(results.study.settings)
     with mpl.rc_context({"font.size": 9}):
         figure = Figure(figsize=(3.4 + 2.9 * panels, 2.4 + 0.3 * len(rows)), layout="constrained")
         axes = figure.subplots(1, panels, sharey=True, squeeze=False)[0]
-        for axis, setting in zip(axes, table.study.settings, strict=True):
+        for axis, setting in zip(axes, results.study.settings, strict=True):
             metric = METRICS[setting.metric]
-            cells = [table.cell(row.label, setting.label) for row in rows]
+            cells = [results.cell(row.label, setting.label) for row in rows]
             means = [0.0 if math.isnan(cell.mean) else cell.mean for cell in cells]
             spreads = [0.0 if math.isnan(cell.deviation) else cell.deviation for cell in cells]
-            colours = [HIGHLIGHT if row.label == table.study.reference else COLOURS[row.ranked] for row in rows]
+            colours = [HIGHLIGHT if row.label == results.study.reference else COLOURS[row.ranked] for row in rows]
             axis.barh(range(len(rows)), means, color=colours, height=0.72)
             low = [max(0.0, mean - spread) for mean, spread in zip(means, spreads, strict=True)]
             high = [mean + spread for mean, spread in zip(means, spreads, strict=True)]
@@ -47,7 +47,7 @@ def write_figure(table: Table, folder: Path, name: str) -> list[Path]:
             axis.tick_params(axis="y", length=0)
         axes[0].set_yticks(range(len(rows)), [row.label for row in rows])
         axes[0].invert_yaxis()
-        figure.suptitle(f"{table.title} ({table.rule.name} selection)", fontsize=11)
-        caption = "\n".join(fill(f"{key}: {words}", 62 * panels) for key, words in table.protocol)
+        figure.suptitle(f"{results.title} ({results.rule.name} selection)", fontsize=11)
+        caption = "\n".join(fill(f"{key}: {words}", 62 * panels) for key, words in results.protocol)
         figure.supxlabel(caption, fontsize=7, ha="left", x=0.01, color="#444444")
         return save(figure, folder, name)

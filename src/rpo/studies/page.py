@@ -8,11 +8,11 @@ from statistics import fmean
 from rpo.io import write_whole
 from rpo.studies.metrics import METRICS
 from rpo.studies.render import cell_text, numbers, to_markdown
-from rpo.studies.results import Table
+from rpo.studies.results import Results
 
 
 def marks(name: str) -> tuple[str, str]:
-    """What stands before and after the block of that name.
+    """What stands before and after the section of that name.
 
     >>> marks("table1")
     ('<!-- table1: begin -->', '<!-- table1: end -->')
@@ -20,15 +20,15 @@ def marks(name: str) -> tuple[str, str]:
     return f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
 
 
-def put(path: Path, name: str, block: str) -> None:
-    """Put a block between its marks, or with its marks at the end of a page that has none of that name."""
+def put(path: Path, name: str, section: str) -> None:
+    """Put a section between its marks, or with its marks at the end of a page that has none of that name."""
     begin, end = marks(name)
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     if begin not in before:
         before = f"{before.rstrip()}\n\n{begin}\n{end}\n".lstrip()
     head, _, rest = before.partition(begin)
     _, _, tail = rest.partition(end)
-    write_whole(path, f"{head}{begin}\n{block}\n{end}{tail}")
+    write_whole(path, f"{head}{begin}\n{section}\n{end}{tail}")
 
 
 def link(figure: Path, page: Path) -> str:
@@ -36,12 +36,12 @@ def link(figure: Path, page: Path) -> str:
     return Path(os.path.relpath(figure, page.parent)).as_posix()
 
 
-def study_block(tables: Sequence[Table], command: str, words: Sequence[str], figure: Path, page: Path) -> str:
-    """The first table, its figure, what it says in words, and what the other selection rules give."""
-    main = tables[0]
+def study_section(by_rule: Sequence[Results], command: str, words: Sequence[str], figure: Path, page: Path) -> str:
+    """The first results, their figure, what they say in words, and what the other selection rules give."""
+    main = by_rule[0]
     if main.tall:
-        return _tall_block(tables, command, words, figure, page)
-    rules = ["", "### The same records under other selection rules", "", _rules(tables)] if len(tables) > 1 else []
+        return _tall_section(by_rule, command, words, figure, page)
+    rules = ["", "### The same records under other selection rules", "", _rules(by_rule)] if len(by_rule) > 1 else []
     return "\n".join(
         [
             f"Made by `{command}`.",
@@ -67,17 +67,17 @@ def study_block(tables: Sequence[Table], command: str, words: Sequence[str], fig
     )
 
 
-def _tall_block(tables: Sequence[Table], command: str, words: Sequence[str], figure: Path, page: Path) -> str:
-    """Table, figure and words; of the other rules, means over all settings."""
-    main = tables[0]
+def _tall_section(by_rule: Sequence[Results], command: str, words: Sequence[str], figure: Path, page: Path) -> str:
+    """Results, figure and words; of the other rules, means over all settings."""
+    main = by_rule[0]
     metrics = list(dict.fromkeys(setting.metric for setting in main.study.settings))
-    heads = [f"{METRICS[metric].words}, {table.rule.name}" for metric in metrics for table in tables]
+    heads = [f"{METRICS[metric].words}, {results.rule.name}" for metric in metrics for results in by_rule]
     lines = [f"| | {' | '.join(heads)} |", f"|---|{'---:|' * len(heads)}"]
     for row in main.study.rows:
         means = [
-            fmean(table.cell(row.label, s.label).mean for s in main.study.settings if s.metric == metric)
+            fmean(results.cell(row.label, s.label).mean for s in main.study.settings if s.metric == metric)
             for metric in metrics
-            for table in tables
+            for results in by_rule
         ]
         lines.append(f"| {row.label} | {' | '.join(f'{mean:.3f}' for mean in means)} |")
     parts = [f"Made by `{command}`.", "", to_markdown(main), f"![{main.title}]({link(figure, page)})", ""]
@@ -85,41 +85,41 @@ def _tall_block(tables: Sequence[Table], command: str, words: Sequence[str], fig
     return "\n".join([*parts, "### Means over the settings, by selection rule", "", *lines])
 
 
-def _against(table: Table) -> str:
+def _against(results: Results) -> str:
     """Every unranked row against the reference: difference, both p-values and effect size."""
     lines = [
         "| | | difference | Welch p | paired p | Hedges' g |",
         "|---|---|---:|---:|---:|---:|",
     ]
-    for row in table.study.rows:
+    for row in results.study.rows:
         if not row.ranked:
-            for setting in table.study.settings:
-                found = numbers(table.cell(row.label, setting.label))
+            for setting in results.study.settings:
+                found = numbers(results.cell(row.label, setting.label))
                 shown = [found[name] for name in ("difference", "p_welch", "p_paired", "effect_size")]
                 texts = ("–" if value is None else f"{value:.2g}" for value in shown)
                 lines.append(f"| {row.label} | {setting.label} | {' | '.join(texts)} |")
     return "\n".join(lines)
 
 
-def _home(table: Table) -> str:
+def _home(results: Results) -> str:
     """Validation risk of every row: a low test error is worth something only if there is something learned here."""
-    labels = [setting.label for setting in table.study.settings]
+    labels = [setting.label for setting in results.study.settings]
     lines = [f"| | {' | '.join(labels)} |", f"|---|{'---:|' * len(labels)}"]
-    for row in table.study.rows:
-        risks = (f"{table.cell(row.label, label).validation_risk:.2f}" for label in labels)
+    for row in results.study.rows:
+        risks = (f"{results.cell(row.label, label).validation_risk:.2f}" for label in labels)
         lines.append(f"| {row.label} | {' | '.join(risks)} |")
     return "\n".join(lines)
 
 
-def _rules(tables: Sequence[Table]) -> str:
+def _rules(by_rule: Sequence[Results]) -> str:
     """Rows that have a grid, under each rule, one table a setting."""
     parts = []
-    for setting in tables[0].study.settings:
-        names = [table.rule.name for table in tables]
+    for setting in by_rule[0].study.settings:
+        names = [results.rule.name for results in by_rule]
         parts += [f"**{setting.label}**", "", f"| | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
-        for row in tables[0].study.rows:
-            if len(row.grid) > 1 or row.label == tables[0].study.reference:
-                texts = [cell_text(table.cell(row.label, setting.label)).replace("*", r"\*") for table in tables]
+        for row in by_rule[0].study.rows:
+            if len(row.grid) > 1 or row.label == by_rule[0].study.reference:
+                texts = [cell_text(results.cell(row.label, setting.label)).replace("*", r"\*") for results in by_rule]
                 parts.append(f"| {row.label} | {' | '.join(texts)} |")
         parts.append("")
     return "\n".join(parts)

@@ -1,4 +1,4 @@
-"""A table as CSV, LaTeX, HTML, Markdown, JSON, or for the terminal; each carries its protocol."""
+"""Results as CSV, LaTeX, HTML, Markdown, JSON, or for the terminal; each carries the protocol."""
 
 import csv
 import io
@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from rpo.studies.metrics import METRICS, decimals
-from rpo.studies.results import Cell, Table
+from rpo.studies.results import Cell, Results
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -32,77 +32,79 @@ def cell_text(cell: Cell) -> str:
     return f"{cell.mean:.{digits}f}{spread}{cell.marks}{missing}"
 
 
-def header(table: Table) -> list[str]:
-    """Column heads: the settings, then what is quoted; or the rows, if the table is tall."""
-    oracle = " (ORACLE)" if table.rule.name == "oracle" else ""
-    if table.tall:
-        return [f"{row.label}{oracle}" for row in table.study.rows]
-    return [f"{setting.label}{oracle}" for setting in table.study.settings] + list(table.printed)
+def header(results: Results) -> list[str]:
+    """Column heads: the settings, then what is quoted; or the rows, if the results are tall."""
+    oracle = " (ORACLE)" if results.rule.name == "oracle" else ""
+    if results.tall:
+        return [f"{row.label}{oracle}" for row in results.study.rows]
+    return [f"{setting.label}{oracle}" for setting in results.study.settings] + list(results.printed)
 
 
-def body(table: Table, write: Write) -> list[tuple[str, list[tuple[str, list[str]]]]]:
+def body(results: Results, write: Write) -> list[tuple[str, list[tuple[str, list[str]]]]]:
     """Sections with their rows of texts."""
-    best = {setting.label: table.best(setting) for setting in table.study.settings}
-    if table.tall:
-        return _tall(table, write, best)
+    best = {setting.label: results.best(setting) for setting in results.study.settings}
+    if results.tall:
+        return _tall(results, write, best)
     return [
         (
             section,
             [
                 (
                     row.label,
-                    [write(table.cell(row.label, label), best[label] == row.label) for label in best]
-                    + [quoted.get(row.label, "") for quoted in table.printed.values()],
+                    [write(results.cell(row.label, label), best[label] == row.label) for label in best]
+                    + [quoted.get(row.label, "") for quoted in results.printed.values()],
                 )
                 for row in rows
             ],
         )
-        for section, rows in table.sections().items()
+        for section, rows in results.sections().items()
     ]
 
 
-def _tall(table: Table, write: Write, best: Mapping[str, str]) -> list[tuple[str, list[tuple[str, list[str]]]]]:
+def _tall(results: Results, write: Write, best: Mapping[str, str]) -> list[tuple[str, list[tuple[str, list[str]]]]]:
     """A section for each metric, a line for each setting."""
     sections: dict[str, list[tuple[str, list[str]]]] = {}
-    for setting in table.study.settings:
+    for setting in results.study.settings:
         words = METRICS[setting.metric].words
-        rows = (row.label for row in table.study.rows)
-        texts = [write(table.cell(row, setting.label), best[setting.label] == row) for row in rows]
+        rows = (row.label for row in results.study.rows)
+        texts = [write(results.cell(row, setting.label), best[setting.label] == row) for row in rows]
         sections.setdefault(words, []).append((setting.label.removesuffix(f", {words}"), texts))
     return list(sections.items())
 
 
-def to_rich(table: Table) -> "Group":
-    """For the terminal: the table, the protocol under it."""
+def to_rich(results: Results) -> "Group":
+    """For the terminal: the results, the protocol under them."""
     from rich.console import Group
-    from rich.table import Table as RichTable
+    from rich.table import Table
     from rich.text import Text
 
-    shown = RichTable(title=table.title, title_justify="left")
+    shown = Table(title=results.title, title_justify="left")
     shown.add_column("", no_wrap=True)
-    for name in header(table):
+    for name in header(results):
         shown.add_column(name.replace(", ", "\n").replace(" (", "\n("), justify="right", no_wrap=True)
-    for section, rows in body(table, lambda cell, best: f"[bold]{cell_text(cell)}[/bold]" if best else cell_text(cell)):
+    for section, rows in body(
+        results, lambda cell, best: f"[bold]{cell_text(cell)}[/bold]" if best else cell_text(cell)
+    ):
         shown.add_row(f"[italic]{section}[/italic]")
         for label, texts in rows:
             shown.add_row(f"  {label}", *texts)
         shown.add_section()
-    return Group(shown, Text("\n".join(f"{name}: {words}" for name, words in table.protocol), style="dim"))
+    return Group(shown, Text("\n".join(f"{name}: {words}" for name, words in results.protocol), style="dim"))
 
 
-def to_markdown(table: Table) -> str:
-    """For a page: the table, then the protocol as a list."""
-    names = header(table)
+def to_markdown(results: Results) -> str:
+    """For a page: the results, then the protocol as a list."""
+    names = header(results)
     lines = [f"| | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
 
     def write(cell: Cell, best: bool) -> str:
         text = _plain(cell_text(cell))
         return f"**{text}**" if best else text
 
-    for section, rows in body(table, write):
+    for section, rows in body(results, write):
         lines.append(f"| *{section}* |{' |' * len(names)}")
         lines += [f"| {label} | {' | '.join(_marked(texts))} |" for label, texts in rows]
-    return "\n".join([*lines, "", *(f"- {name}: {_plain(words)}" for name, words in table.protocol), ""])
+    return "\n".join([*lines, "", *(f"- {name}: {_plain(words)}" for name, words in results.protocol), ""])
 
 
 def _marked(texts: list[str]) -> list[str]:
@@ -115,14 +117,14 @@ def _plain(text: str) -> str:
     return text.replace("*", r"\*")
 
 
-def to_latex(table: Table) -> str:
+def to_latex(results: Results) -> str:
     """A booktabs table; the protocol stands in comments above it."""
-    names = header(table)
-    lines = [f"% {name}: {words}" for name, words in table.protocol]
+    names = header(results)
+    lines = [f"% {name}: {words}" for name, words in results.protocol]
     lines += [r"\begin{tabular}{@{}l" + "r" * len(names) + r"@{}}", r"\toprule"]
     lines.append(" & ".join(["", *map(_tex, names)]) + r" \\")
     for section, rows in body(
-        table, lambda cell, best: r"\textbf{" + cell_text(cell) + "}" if best else cell_text(cell)
+        results, lambda cell, best: r"\textbf{" + cell_text(cell) + "}" if best else cell_text(cell)
     ):
         lines += [r"\midrule", rf"\multicolumn{{{len(names) + 1}}}{{@{{}}l}}{{\emph{{{_tex(section)}}}}} \\"]
         lines += [" & ".join([_tex(label), *map(_tex, texts)]) + r" \\" for label, texts in rows]
@@ -144,9 +146,9 @@ tr.section th{text-align:left;padding-top:.8rem;font-weight:600;border-bottom:1p
 dt{font-weight:600}dd{margin:0 0 .5rem 1rem}"""
 
 
-def to_html(table: Table) -> str:
+def to_html(results: Results) -> str:
     """A page of its own."""
-    names = header(table)
+    names = header(results)
 
     def write(cell: Cell, best: bool) -> str:
         text = escape(cell_text(cell))
@@ -154,16 +156,16 @@ def to_html(table: Table) -> str:
         return f'<span title="{note}">{f"<strong>{text}</strong>" if best else text}</span>'
 
     parts = []
-    for section, rows in body(table, write):
+    for section, rows in body(results, write):
         parts.append(f'<tr class="section"><th colspan="{len(names) + 1}">{escape(section)}</th></tr>')
         parts += [
             f"<tr><td>{escape(label)}</td>{''.join(f'<td>{t}</td>' for t in texts)}</tr>" for label, texts in rows
         ]
     heads = "".join(f"<th>{escape(name)}</th>" for name in names)
-    protocol = "".join(f"<dt>{escape(name)}</dt><dd>{escape(words)}</dd>" for name, words in table.protocol)
+    protocol = "".join(f"<dt>{escape(name)}</dt><dd>{escape(words)}</dd>" for name, words in results.protocol)
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(table.title)}</title>'
-        f"<style>{STYLE}</style></head><body><h1>{escape(table.title)}</h1>\n<table><thead><tr><th></th>{heads}</tr>"
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(results.title)}</title>'
+        f"<style>{STYLE}</style></head><body><h1>{escape(results.title)}</h1>\n<table><thead><tr><th></th>{heads}</tr>"
         f"</thead><tbody>\n{chr(10).join(parts)}\n</tbody></table>\n<dl>{protocol}</dl></body></html>\n"
     )
 
@@ -200,7 +202,7 @@ def numbers(cell: Cell) -> dict[str, float | None]:
     }
 
 
-def records(table: Table) -> list[dict[str, Any]]:
+def records(results: Results) -> list[dict[str, Any]]:
     """A flat line for each cell, every seed's value in it."""
     return [
         {
@@ -209,23 +211,23 @@ def records(table: Table) -> list[dict[str, Any]]:
             "setting": setting.label,
             "test_domain": setting.test,
             "metric": setting.metric,
-            "seeds": len(table.cell(row.label, setting.label).values),
-            **numbers(table.cell(row.label, setting.label)),
-            "marks": table.cell(row.label, setting.label).marks,
-            "chosen": table.cell(row.label, setting.label).picked,
-            "values": dict(table.cell(row.label, setting.label).values),
-            "failed": list(table.cell(row.label, setting.label).failed),
+            "seeds": len(results.cell(row.label, setting.label).values),
+            **numbers(results.cell(row.label, setting.label)),
+            "marks": results.cell(row.label, setting.label).marks,
+            "chosen": results.cell(row.label, setting.label).picked,
+            "values": dict(results.cell(row.label, setting.label).values),
+            "failed": list(results.cell(row.label, setting.label).failed),
         }
-        for setting in table.study.settings
-        for row in table.study.rows
+        for setting in results.study.settings
+        for row in results.study.rows
     ]
 
 
-def to_csv(table: Table) -> str:
+def to_csv(results: Results) -> str:
     """One line a cell, after the protocol as comments."""
-    lines = records(table)
+    lines = records(results)
     text = io.StringIO()
-    text.writelines(f"# {name}: {words}\n" for name, words in table.protocol)
+    text.writelines(f"# {name}: {words}\n" for name, words in results.protocol)
     writer = csv.DictWriter(text, fieldnames=list(lines[0]), lineterminator="\n")
     writer.writeheader()
     for line in lines:
@@ -234,6 +236,11 @@ def to_csv(table: Table) -> str:
     return text.getvalue()
 
 
-def to_json(table: Table) -> dict[str, Any]:
+def to_json(results: Results) -> dict[str, Any]:
     """Everything, for another program."""
-    return {"title": table.title, "protocol": dict(table.protocol), "cells": records(table), "printed": table.printed}
+    return {
+        "title": results.title,
+        "protocol": dict(results.protocol),
+        "cells": records(results),
+        "printed": results.printed,
+    }

@@ -1,4 +1,4 @@
-"""A table from a study's records: cells with mean, deviation and significance, and the protocol that made it."""
+"""Results from a study's records: cells with mean, deviation and significance, and the protocol that made them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ class Cell:
     comparison: Comparison | None = None
     """Against the reference row; None for that row itself."""
     p: float | None = None
-    """Welch's p, corrected if the table is."""
+    """Welch's p, corrected if the results are."""
     marks: str = ""
     """The paper's stars where the row is worse than the reference, as many plus signs where it is better."""
     picked: str = ""
@@ -52,7 +52,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
+class Results:
     """Rows by settings; `printed` holds columns to quote beside them, as text by row label."""
 
     title: str
@@ -100,7 +100,7 @@ def check_correction(name: str) -> Correction:
     raise InputError(f"unknown correction {name!r} for many comparisons: use 'none' or 'holm'")
 
 
-def make_table(
+def make_results(
     study: Study,
     records: Mapping[str, Record],
     rule: Rule,
@@ -108,7 +108,7 @@ def make_table(
     title: str,
     correction: Correction = "none",
     printed: Mapping[str, Mapping[str, str]] | None = None,
-) -> Table:
+) -> Results:
     """Choose, compare with the reference, correct, and write down how."""
     cells: dict[tuple[str, str], Cell] = {}
     for setting in study.settings:
@@ -131,7 +131,7 @@ def make_table(
                 marks=sign if worse else sign.replace("*", "+"),
             )
     protocol = tuple(describe(study, records, rule, correction))
-    return Table(title, study, cells, protocol, rule, printed or {})
+    return Results(title, study, cells, protocol, rule, printed or {})
 
 
 def _cell(study: Study, records: Mapping[str, Record], row: Row, setting: Setting, rule: Rule) -> Cell:
@@ -161,7 +161,7 @@ def _plain(value: float | str | None) -> str:
 
 
 def describe(study: Study, records: Mapping[str, Record], rule: Rule, correction: Correction) -> list[tuple[str, str]]:
-    """The protocol: everything a reader needs to judge or repeat the table."""
+    """The protocol: everything a reader needs to judge or repeat the results."""
     runs = study.runs()
     failed = sum(records[run.digest].status == "failed" for run in runs)
     training = study.training

@@ -15,7 +15,7 @@ Score = Callable[[Measured], float | None]
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule, how a table's protocol words it, and its score; without one it looks at the test domain."""
+    """A rule, how a protocol words it, and its score; without one it looks at the test domain."""
 
     name: str
     words: str

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rpo.studies.curves import save
 from rpo.studies.figures import write_figure
 from rpo.studies.records import Record
-from rpo.studies.results import Correction, Table, make_table
+from rpo.studies.results import Correction, Results, make_results
 from rpo.studies.selection import RULES, Rule, get_rule
 from rpo.studies.study import Study
 
@@ -18,32 +18,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class View:
-    """A study with all that its table, figure and page need besides the records."""
+    """A study with all that its results, figure and page need besides the records."""
 
     name: str
     """Of the files, and of the marks in a page."""
     study: Study
     title: str
-    words: Callable[[Table], list[str]]
+    words: Callable[[Results], list[str]]
     printed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Columns to quote."""
     rule: str | None = None
     """A rule of its own, whichever is asked for."""
-    figure: "Callable[[Table], Figure] | None" = None
-    """How the table is drawn, if not as bars or dots."""
+    figure: "Callable[[Results], Figure] | None" = None
+    """How the results are drawn, if not as bars or dots."""
 
-    def draw(self, table: Table, folder: Path) -> list[Path]:
+    def draw(self, results: Results, folder: Path) -> list[Path]:
         """The figure as PNG and SVG; the paths."""
         if self.figure is None:
-            return write_figure(table, folder, self.name)
-        return save(self.figure(table), folder, self.name)
+            return write_figure(results, folder, self.name)
+        return save(self.figure(results), folder, self.name)
 
-    def tables(self, records: Mapping[str, Record], rule: Rule, correction: Correction) -> list[Table]:
-        """The table under the rule asked for, then under every other; one alone if the view has a rule of its own."""
+    def by_rule(self, records: Mapping[str, Record], rule: Rule, correction: Correction) -> list[Results]:
+        """The results under the rule asked for, then under every other; one alone if the view has a rule of its own."""
         first = rule if self.rule is None else get_rule(self.rule)
         others = [other for other in RULES.values() if other is not first and self.rule is None]
         return [
-            make_table(self.study, records, rule, title=self.title, correction=correction, printed=self.printed)
+            make_results(self.study, records, rule, title=self.title, correction=correction, printed=self.printed)
             for rule in (first, *others)
             if self.study.leave_one_out or rule.name != "leave-one-out"
         ]

@@ -1,26 +1,26 @@
-"""What a table shows, in plain words made from its own figures, whichever way they fall."""
+"""What results show, in plain words made from their own figures, whichever way they fall."""
 
 from collections.abc import Iterable
 
 from rpo.studies.metrics import METRICS
-from rpo.studies.results import Cell, Table
+from rpo.studies.results import Cell, Results
 from rpo.studies.study import Setting
 
 SURE = 0.05  # below this p a difference is called one
 
 
-def ranking(table: Table, setting: Setting, section: str) -> str:
+def ranking(results: Results, setting: Setting, section: str) -> str:
     """The reference row against the best row of a section, and how many of them it beats for sure."""
-    rows = (row.label for row in table.study.rows if row.section == section)
-    others = [label for label in rows if table.cell(label, setting.label).values]
-    metric, name = METRICS[setting.metric], table.study.reference
-    own = table.cell(name, setting.label)
+    rows = (row.label for row in results.study.rows if row.section == section)
+    others = [label for label in rows if results.cell(label, setting.label).values]
+    metric, name = METRICS[setting.metric], results.study.reference
+    own = results.cell(name, setting.label)
     if not others or not own.values:
         return f"{setting.label}: nothing to compare, for {name if others else 'every other method'} failed."
     sign = -1 if metric.larger_is_better else 1
-    best = min(others, key=lambda label: sign * table.cell(label, setting.label).mean)
-    top = table.cell(best, setting.label).mean
-    beaten = [label for label in others if table.cell(label, setting.label).marks == "***"]
+    best = min(others, key=lambda label: sign * results.cell(label, setting.label).mean)
+    top = results.cell(best, setting.label).mean
+    beaten = [label for label in others if results.cell(label, setting.label).marks == "***"]
     side = "above" if metric.larger_is_better else "below"
     return (
         f"{setting.label}: {name} has test {metric.words} {metric.text(own.mean)}, "
@@ -29,14 +29,14 @@ def ranking(table: Table, setting: Setting, section: str) -> str:
     )
 
 
-def across(table: Table, section: str) -> str:
+def across(results: Results, section: str) -> str:
     """In how many settings the reference row is the best, and how often it beats or is beaten by each other."""
-    settings, name = table.study.settings, table.study.reference
-    best = sum(table.best(setting) == name for setting in settings)
+    settings, name = results.study.settings, results.study.reference
+    best = sum(results.best(setting) == name for setting in settings)
     parts = []
-    for row in table.study.rows:
+    for row in results.study.rows:
         if row.section == section:
-            marks = [table.cell(row.label, setting.label).marks for setting in settings]
+            marks = [results.cell(row.label, setting.label).marks for setting in settings]
             above, below = (sum(mark in signs for mark in marks) for signs in (("***", "**"), ("+++", "++")))
             parts.append(f"{row.label} (better {above}, worse {below})")
     return (
@@ -45,12 +45,12 @@ def across(table: Table, section: str) -> str:
     )
 
 
-def controls(table: Table, what: str, same: Iterable[str], own: Iterable[str]) -> str:
+def controls(results: Results, what: str, same: Iterable[str], own: Iterable[str]) -> str:
     """Where the reference differs from its controls, by Welch's test and by the paired one, which sees smaller
     differences since the seeds are shared. `what` names them; `own` are its own penalties dealt out otherwise."""
     same, own = list(same), list(own)
-    cells = [(label, s, table.cell(label, s.label)) for label in (*same, *own) for s in table.study.settings]
-    name = table.study.reference
+    cells = [(label, s, results.cell(label, s.label)) for label in (*same, *own) for s in results.study.settings]
+    name = results.study.reference
     found: dict[str, list[str]] = {"Welch's": [], "the paired": []}
     better = set()
     for label, setting, cell in cells:
@@ -59,7 +59,7 @@ def controls(table: Table, what: str, same: Iterable[str], own: Iterable[str]) -
         for test, p in (("Welch's", cell.p), ("the paired", cell.comparison.p_paired)):
             if p is not None and p < SURE:
                 text = METRICS[setting.metric].text
-                reference = table.cell(name, setting.label).mean
+                reference = results.cell(name, setting.label).mean
                 found[test].append(
                     f"{label} on {setting.label} ({text(cell.mean)} against {text(reference)}, p = {p:.2g})"
                 )

@@ -2,7 +2,7 @@
 
 import typer
 
-from rpo.cli.bench import ablation, calibrated, cmnist, nico, severity, table1, weights
+from rpo.cli.bench import ablation, cmnist, nico, penalties, quality_weights, severity, table1
 
 app = typer.Typer(help="Run the paper's experiments.", no_args_is_help=True, rich_markup_mode="rich")
 
@@ -15,7 +15,7 @@ def _bench() -> None:
 app.command("table1")(table1.table1)
 app.command("cmnist")(cmnist.cmnist)
 app.command("ablation")(ablation.ablation)
-app.command("weights")(weights.weights)
+app.command("penalties")(penalties.penalties)
 app.command("severity")(severity.severity)
 app.command("nico")(nico.nico)
-app.command("calibrated")(calibrated.calibrated)
+app.command("quality-weights")(quality_weights.quality_weights)

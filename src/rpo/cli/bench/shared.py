@@ -1,4 +1,4 @@
-"""What all studies share: their options, and doing the runs, writing tables, figures and page, printing."""
+"""What all studies share: their options, and doing the runs, writing results, figures and page, printing."""
 
 import json
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from rpo.studies.results import Table
+    from rpo.studies.results import Results
     from rpo.studies.runner import Records
     from rpo.studies.specification import Run
     from rpo.studies.store import Store
@@ -43,7 +43,7 @@ OPTIONS = {
     "cluster": Cluster,
     "out": Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Where records, tables and figures go. (default: a folder in out/)"),
+        typer.Option("--out", "-o", help="Where records, results and figures go. (default: a folder in out/)"),
     ],
     "selection": Annotated[
         str, typer.Option(help="Which model is taken: validation, leave-one-out, irm, formula or oracle.")
@@ -52,7 +52,7 @@ OPTIONS = {
     "dry_run": Annotated[bool, typer.Option("--dry-run", help="Say how much there is to do, and stop.")],
     "figures": Annotated[Path | None, typer.Option(help="Another folder for the figures.")],
     "page": Annotated[Path | None, typer.Option(help="A Markdown page to put the results into.")],
-    "as_json": Annotated[bool, typer.Option("--json", help="Print the table as JSON.")],
+    "as_json": Annotated[bool, typer.Option("--json", help="Print the results as JSON.")],
 }
 
 
@@ -80,7 +80,7 @@ class Asked:
 
     @property
     def folder(self) -> Path:
-        """Where records and tables go."""
+        """Where records and results go."""
         return self.out or Path(f"out/{self.family or self.name}-{self.profile}")
 
     @property
@@ -139,7 +139,9 @@ def command(
         def asks(**given: Any) -> None:
             mine = {p.name: given.pop(p.name) for p in own}
             extra = " ".join(_words(p.name, mine[p.name]) for p in own if mine[p.name] != p.default)
-            asked = Asked(function.__name__, usual=usual, extra=extra, family=family(mine), **{**usual, **given})
+            asked = Asked(
+                function.__name__.replace("_", "-"), usual=usual, extra=extra, family=family(mine), **{**usual, **given}
+            )
             function(asked, **mine)
 
         parameters = [*(p.replace(kind=Parameter.KEYWORD_ONLY) for p in own), *common]
@@ -157,8 +159,8 @@ def _words(name: str, value: Any) -> str:
 
 
 def show(asked: Asked, views: "Sequence[View]") -> None:
-    """Do the runs of all views, write each one's tables and figure, put them into the page, and print them."""
-    from rpo.studies.page import put, study_block
+    """Do the runs of all views, write each one's results and figure, put them into the page, and print them."""
+    from rpo.studies.page import put, study_section
     from rpo.studies.render import to_json
     from rpo.studies.results import check_correction
     from rpo.studies.selection import get_rule
@@ -169,21 +171,21 @@ def show(asked: Asked, views: "Sequence[View]") -> None:
         return
     found = []
     for view in views:
-        tables = view.tables(records, rule, correction)
-        written = write(tables[0], view, asked)
-        words = view.words(tables[0])
+        by_rule = view.by_rule(records, rule, correction)
+        written = write(by_rule[0], view, asked)
+        words = view.words(by_rule[0])
         if asked.page is not None:
-            put(asked.page, view.name, study_block(tables, asked.command, words, written[-1], asked.page))
-        found.append((tables[0], words, written))
+            put(asked.page, view.name, study_section(by_rule, asked.command, words, written[-1], asked.page))
+        found.append((by_rule[0], words, written))
     if asked.as_json:
         said = [
-            to_json(table) | {"summary": words, "files": [str(path) for path in written]}
-            for table, words, written in found
+            to_json(results) | {"summary": words, "files": [str(path) for path in written]}
+            for results, words, written in found
         ]
         typer.echo(json.dumps(said[0] if len(said) == 1 else said, ensure_ascii=False, indent=1))
         return
-    for table, words, written in found:
-        print_table(table, words, written)
+    for results, words, written in found:
+        print_results(results, words, written)
 
 
 def do(asked: Asked, runs: "Sequence[Run]") -> "Records | None":
@@ -218,8 +220,8 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
-def write(table: "Table", view: "View", asked: Asked) -> list[Path]:
-    """The table in every form and as a figure; the paths, the figure's SVG last."""
+def write(results: "Results", view: "View", asked: Asked) -> list[Path]:
+    """The results in every form and as a figure; the paths, the figure's SVG last."""
     from rpo.io import write_whole
     from rpo.studies import render
 
@@ -227,23 +229,23 @@ def write(table: "Table", view: "View", asked: Asked) -> list[Path]:
     paths = []
     for ending, form in forms.items():
         paths.append(asked.folder / f"{view.name}.{ending}")
-        write_whole(paths[-1], form(table))
-    return [*paths, *view.draw(table, asked.figures or asked.folder)]
+        write_whole(paths[-1], form(results))
+    return [*paths, *view.draw(results, asked.figures or asked.folder)]
 
 
-def print_table(table: "Table", words: list[str], written: list[Path]) -> None:
-    """The table, what it says in words, and where everything is."""
+def print_results(results: "Results", words: list[str], written: list[Path]) -> None:
+    """The results, what they say in words, and where everything is."""
     from rich.console import Console
 
     from rpo.studies.render import to_rich
 
     console = Console()
     # In a pipe there is no window to fit: let no cell be cut.
-    (console if console.is_terminal else Console(width=160)).print(to_rich(table))
+    (console if console.is_terminal else Console(width=160)).print(to_rich(results))
     typer.echo("")
     for line in words:
         typer.echo(f"- {line}")
     typer.echo(
         f"\nThe figure is {next(path for path in written if path.suffix == '.png')}; "
-        f"tables and records are in {written[0].parent}."
+        f"results and records are in {written[0].parent}."
     )

@@ -1,4 +1,4 @@
-"""`rpo bench weights`: the penalties that RPO finds, drawn beside the setting."""
+"""`rpo bench penalties`: the penalties that RPO finds, drawn beside the setting."""
 
 import json
 from typing import Annotated
@@ -10,7 +10,7 @@ from rpo.cli.bench.shared import Asked, command
 
 
 @command(without=("jobs", "cluster", "selection", "correction", "dry_run"), family=family, selection=RULE)
-def weights(
+def penalties(
     asked: Asked,
     settings: Annotated[str, typer.Option(help="Which of the settings 1 to 14, as 1,7; or all.")] = "1,7",
     digits: Digits = "mnist",
@@ -22,25 +22,25 @@ def weights(
 
     [bold]Examples[/bold]
 
-        rpo bench weights --digits sklearn
+        rpo bench penalties --digits sklearn
 
-        rpo bench weights --settings 13 --seeds 10
+        rpo bench penalties --settings 13 --seeds 10
     """
     from rich.console import Console
     from rich.table import Table
 
     from rpo.io import write_whole
     from rpo.paper.cmnist import numbers_of
-    from rpo.paper.penalties import MOST_DRAWN, lines_of, put_on_page, to_csv, weights_figure
-    from rpo.paper.penalties import weights as find
+    from rpo.paper.penalties import MOST_DRAWN, lines_of, penalties_figure, put_on_page, to_csv
+    from rpo.paper.penalties import penalties as find
     from rpo.studies.curves import save
 
     numbers = numbers_of(settings)
     found = find(numbers, asked.profile, seeds=asked.seeds, digits=digits)
-    table = asked.folder / "weights.csv"
+    table = asked.folder / "penalties.csv"
     write_whole(table, to_csv(found))
     drawn = (
-        save(weights_figure(found, digits), asked.figures or asked.folder, "weights")
+        save(penalties_figure(found, digits), asked.figures or asked.folder, "penalties")
         if len(found) <= MOST_DRAWN
         else []
     )

@@ -1,4 +1,4 @@
-"""`rpo bench calibrated`: quality weights, every step off in turn, against their own controls."""
+"""`rpo bench quality-weights`: quality weights, every step off in turn, against their own controls."""
 
 from typing import Annotated
 
@@ -17,7 +17,7 @@ Methods = Annotated[str, typer.Option(help="'all', or 'main' to leave out the ro
 
 
 @command(without=("selection",), selection="formula", correction="holm")
-def calibrated(asked: Asked, kinds: Kinds = "all", methods: Methods = "all") -> None:
+def quality_weights(asked: Asked, kinds: Kinds = "all", methods: Methods = "all") -> None:
     """Rows weighed by the quality of their cell: what each step is worth, and whether the place of the weights pays.
 
     Cigar and Wage with noise in the labels of 10, 30 and 50 % of the cells, before or after the confounders follow them
@@ -26,10 +26,10 @@ def calibrated(asked: Asked, kinds: Kinds = "all", methods: Methods = "all") -> 
 
     [bold]Examples[/bold]
 
-        rpo bench calibrated --kinds plain
+        rpo bench quality-weights --kinds plain
 
-        rpo bench calibrated --profile paper --out out/calibrated
+        rpo bench quality-weights --profile paper --out out/quality-weights
     """
     from rpo.paper import quality_weights as study
 
-    show(asked, study.calibrated(asked.profile, seeds=asked.seeds, kinds=kinds, methods=methods))
+    show(asked, study.quality_weights(asked.profile, seeds=asked.seeds, kinds=kinds, methods=methods))
