@@ -45,8 +45,10 @@ def network(first=((1.0,),), head=((0.5,),), parts=None):
     def build():
         return nn.Sequential(nn.Linear(1, sizes[0], bias=False), nn.Linear(sizes[1], sizes[2], bias=False))
 
-    modules = {n: nn.Linear(len(w[0]), len(w), bias=False) for n, w in (parts or {}).items()}
-    net = Net(build, (lambda _: modules) if modules else None)
+    def build_parts(_):
+        return {n: nn.Linear(len(w[0]), len(w), bias=False) for n, w in parts.items()}
+
+    net = Net(build, build_parts if parts else None)
     weights = {"0.weight": first, "1.weight": head} | {f"{n}/weight": w for n, w in (parts or {}).items()}
     return net, {name: torch.tensor(w, dtype=torch.float64) for name, w in weights.items()}
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import nn
 
+from rpo.engine.drawing import Seeded
 from rpo.exceptions import InputError
 from rpo.paper.data.album import Album
 from rpo.paper.features import Backbone, extract, get_backbone
@@ -123,7 +124,8 @@ def test_some_pictures_in_any_order_and_more_than_once(tmp_path):
 
 
 def test_a_backbone_of_ones_own_by_module_or_by_name(tmp_path, monkeypatch):
-    module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Dropout(0.5), nn.Flatten())
+    with Seeded(0):
+        module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Dropout(0.5), nn.Flatten())
     features = extract(album(3), backbone=Backbone(module, size=6), cache=tmp_path)
     assert features.shape == (3, 64)
     assert module.training  # left as it was
