@@ -7,10 +7,10 @@ from functools import partial
 
 import torch
 
-from rpo.engine import Config, Net, make_data, mlp
+from rpo.engine import Config, make_data, mlp
 from rpo.engine.data import Data
 from rpo.engine.stack import Stack
-from rpo.engine.training import Preparation, begin
+from rpo.engine.training import Preparation, begin, net_of
 from rpo.methods import get_method
 
 
@@ -37,8 +37,7 @@ def stepper(
     numbers, options = chosen.fill({})
     hp = {name: torch.full((models,), value) for name, value in numbers.items()}
     build = partial(mlp, data.row_shape[0], 1, hidden)
-    parts = chosen.parts and partial(chosen.parts, n_domains=data.n_domains, n_classes=data.n_classes)
-    net = Net(build, parts)
+    net = net_of(chosen, build, data.n_domains, data.n_classes, options)
     seeds = list(range(models))
     held = begin(chosen, net, Preparation(data, seeds, hp, options, build, short))
     stack = Stack(chosen, net, data, seeds, hp, options, config)

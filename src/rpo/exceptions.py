@@ -17,5 +17,9 @@ class OneDomainWarning(RPOError, UserWarning):
     """There is one training domain only, so nothing can be learned about what differs between domains."""
 
 
+class OneRowWarning(RPOError, UserWarning):
+    """A domain has one row in a step, too few for the split estimate of its IRM penalty: the domain has none."""
+
+
 class CollapseWarning(RPOError, UserWarning):
     """The IRM penalty is strong enough for the all-zero model to be a minimum of the loss."""

@@ -1,21 +1,26 @@
 """The functional Adam against PyTorch's."""
 
+import pytest
 import torch
 
 from rpo.engine.adam import adam_start, adam_step, cosine
 
+DECAY = {"beta1": torch.tensor([[0.0], [0.5], [0.9]]), "beta2": torch.tensor([[0.9], [0.99], [0.999]])}
 
-def test_equals_torch_adam_for_every_model_of_a_stack():
+
+@pytest.mark.parametrize("decay", [{}, {k: v.double() for k, v in DECAY.items()}], ids=["usual", "one each"])
+def test_equals_torch_adam_for_every_model_of_a_stack(decay):
     g = torch.Generator().manual_seed(0)
     flat = torch.randn(3, 7, dtype=torch.float64, generator=g)
     rates = torch.tensor([[0.1], [0.01], [0.003]], dtype=torch.float64)
     gradients = torch.randn(50, 3, 7, dtype=torch.float64, generator=g)
     state, ours = adam_start(flat), flat
     for gradient in gradients:
-        ours, state = adam_step(ours, gradient, state, rates)
+        ours, state = adam_step(ours, gradient, state, rates, **decay)
     for k in range(3):
         theirs = flat[k].clone().requires_grad_()
-        optimiser = torch.optim.Adam([theirs], lr=float(rates[k, 0]))
+        betas = tuple(float(decay[name][k, 0]) for name in DECAY) if decay else (0.9, 0.999)
+        optimiser = torch.optim.Adam([theirs], lr=float(rates[k, 0]), betas=betas)
         for gradient in gradients:
             theirs.grad = gradient[k]
             optimiser.step()

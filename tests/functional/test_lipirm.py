@@ -6,7 +6,7 @@ from torch import nn
 
 from rpo.engine.nets import mlp
 from rpo.exceptions import InputError
-from rpo.functional.lipirm import lipirm_loss, squared_dummy_gradient
+from rpo.functional.lipirm import lipirm_loss, squared_dummy_gradient, squared_mean
 from rpo.functional.losses import sample_loss
 
 pytestmark = pytest.mark.usefixtures("seeded")
@@ -86,6 +86,28 @@ def test_split_estimator_is_unbiased_and_square_is_not():
     assert abs(float(estimates["split"].mean()) - truth) < 4 * error
     assert float(estimates["square"].mean()) - truth > 10 * error
     assert bool((estimates["split"] < 0).any())
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("n_domains", [1, 2, 3])
+def test_split_halves_within_the_domain(n_domains):
+    """Domains that take turns, sorted by domain or with rows of no weight between: the same halves, hence the same."""
+    g = torch.Generator().manual_seed(0)
+    values, domain = torch.randn(24, generator=g), torch.arange(24) % n_domains
+    found = squared_mean(values, domain, torch.ones(24), n_domains, "split")
+    for e in range(n_domains):
+        own = values[domain == e]
+        torch.testing.assert_close(found[e], own[::2].mean() * own[1::2].mean())
+    order = domain.argsort(stable=True)
+    torch.testing.assert_close(squared_mean(values[order], domain[order], torch.ones(24), n_domains, "split"), found)
+    padded = torch.arange(48) % 2
+    wide, wide_domain = values.repeat_interleave(2), domain.repeat_interleave(2)
+    torch.testing.assert_close(squared_mean(wide, wide_domain, padded.double(), n_domains, "split"), found)
+
+
+def test_split_has_no_penalty_for_a_domain_of_one_row():
+    found = squared_mean(torch.tensor([3.0, 1.0, 5.0]), torch.tensor([0, 1, 1]), torch.ones(3), 2, "split")
+    assert found.tolist() == [0.0, 5.0]
 
 
 def test_zero_penalties_leave_the_risk():

@@ -20,7 +20,7 @@ CASES = {
     "multiclass": {"first": 11},
     "regression sums": {"first": 12, "reduction": "sum"},
     "regression weighted": {"first": 16, "weighted": True},
-    "regression split": {"first": 14, "estimator": "split"},
+    "regression split": {"first": 13, "estimator": "split"},
     "regression tanh": {"first": 9, "tanh": True},
     "binary one eta": {"first": 5, "eta": 2.0},
     "regression no rows": {"first": 0, "eta": 2.0},

@@ -1,5 +1,6 @@
 """What must hold for every method, by one suite: each line is a bug that shipped somewhere."""
 
+import warnings
 from functools import partial
 
 import numpy as np
@@ -8,11 +9,11 @@ import torch
 
 import rpo
 from rpo import DomainClassifier, DomainRegressor
-from rpo.engine import Config, Net, make_data, mlp, train
+from rpo.engine import Config, make_data, mlp, train
 from rpo.engine.checkpoint import load_snapshot, save_snapshot
 from rpo.engine.stack import Stack
-from rpo.engine.training import Preparation, begin
-from rpo.exceptions import InputError
+from rpo.engine.training import Preparation, begin, net_of
+from rpo.exceptions import InputError, OneRowWarning
 from rpo.methods import get_method, methods
 from rpo.methods.terms import risk
 
@@ -75,8 +76,7 @@ def gradient(name, task, numbers, step=95):
     filled, options = method.fill({**numbers, **options_of(name)})
     hp = {n: torch.full((1,), v, dtype=torch.float64) for n, v in filled.items()}
     run = Preparation(data, [0], hp, options, build(task), config)
-    parts = method.parts and partial(method.parts, n_domains=data.n_domains, n_classes=data.n_classes)
-    net = Net(build(task), parts)
+    net = net_of(method, build(task), data.n_domains, data.n_classes, options)
     now = begin(method, net, run)
     stack = Stack(method, net, data, [0], hp, options, config)
     batch = next(stack.batches(step))
@@ -188,6 +188,31 @@ def test_mldg_says_when_no_domain_is_left_to_learn_from():
     """With as many domains held out as there are, the update would silently be zero."""
     with pytest.raises(InputError, match="held_out is 2 of 2 training domains"):
         train("mldg", build("regression"), table("regression", domains=2), seeds=[0], numbers={"held_out": 2.0})
+
+
+@pytest.mark.parametrize("task", ["regression", "binary", "multiclass"])
+def test_mldg_looks_ahead_by_default(task):
+    """The step on one domain changes the gradient of the next by more than a tenth, or MLDG is ERM by another name."""
+    ahead, _ = gradient("mldg", task, {})
+    still, _ = gradient("mldg", task, {"inner": 0.0})
+    alone, _ = gradient("mldg", task, {"beta": 0.0})
+    changed = sum(float((ahead[p] - still[p]).square().sum()) for p in ahead)
+    tested = sum(float((still[p] - alone[p]).square().sum()) for p in ahead)
+    assert changed > 0.01 * tested
+
+
+def test_split_says_once_that_a_domain_has_one_row():
+    """Both stages of RPO train with it, many steps each, and the user hears of it once."""
+    data = table("regression", n=31)
+    data = make_data(data.x, data.y, torch.where(torch.arange(31) == 30, 3, data.domain), task="regression")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("default", OneRowWarning)
+        train("rpo", build("regression"), data, seeds=[0], options={"estimator": "split"}, config=Config(3, **QUIET))
+    assert [warning.category for warning in said] == [OneRowWarning]
+    small = partial(train, "irm-l2", build("regression"), data, seeds=[0], options={"estimator": "split"})
+    with pytest.warns(OneRowWarning, match="larger batch_size"):
+        small(config=Config(steps=3, batch_size=1, **QUIET))
+    small(config=Config(steps=3, batch_size=2, **QUIET))  # its row is drawn twice
 
 
 def test_permuted_and_uniform_keep_what_they_should():

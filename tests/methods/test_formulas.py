@@ -16,9 +16,11 @@ from torch import nn
 from rpo.engine.data import Batch
 from rpo.engine.method import Values
 from rpo.engine.nets import Net
+from rpo.exceptions import InputError
 from rpo.methods import get_method
 from rpo.methods.cnbb import balancing_weights, imbalance
 from rpo.methods.coral import moments
+from rpo.methods.terms import gap
 
 LATE = 90.0  # of 100 steps: every penalty is in force
 
@@ -145,18 +147,53 @@ def test_coral():
     assert floats(call("coral", gamma=2.0)) == pytest.approx({"risk": 7 / 16, "coral": 2 * (9 / 4 + 1 / 4)})
 
 
-def test_coral_with_many_domains_is_the_same_formula():
-    """More domains than features takes another way to the covariances: against numpy, domain by domain."""
+@pytest.mark.parametrize("sizes", [(20, 20), (8,) * 5, (3, 90, 1, 17, 2), (1,) * 6, (50,), (2, 0, 31, 0)], ids=str)
+def test_coral_moments_domain_by_domain(sizes):
+    """However the rows are spread, and whatever rows without weight are among them: against numpy."""
     g = torch.Generator().manual_seed(0)
-    features = torch.randn(40, 2, dtype=torch.float64, generator=g)
-    domain = torch.arange(40) % 5
-    size = torch.full((5,), 8.0, dtype=torch.float64)
-    rows = batch()._replace(domain=domain, weight=torch.ones(40, dtype=torch.float64), size=size)
+    domain = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
+    domain = torch.cat([domain, torch.arange(9) % len(sizes)])
+    weight = torch.cat([torch.ones(sum(sizes)), torch.zeros(9)]).double()
+    order = torch.randperm(len(domain), generator=g)
+    domain, weight = domain[order], weight[order]
+    features = torch.randn(len(domain), 3, dtype=torch.float64, generator=g)
+    rows = batch()._replace(domain=domain, weight=weight, size=torch.tensor(sizes).double())
     mean, covariance = moments(features, rows)
-    for e in range(5):
-        own = features[domain == e].numpy()
-        np.testing.assert_allclose(mean[e], own.mean(0))
-        np.testing.assert_allclose(covariance[e], np.cov(own.T), rtol=1e-10)
+    for e, count in enumerate(sizes):
+        own = features[(domain == e) & (weight > 0)].numpy()
+        np.testing.assert_allclose(mean[e], own.mean(0) if count else np.zeros(3), rtol=0, atol=1e-12)
+        expected = np.cov(own.T) if count > 1 else np.zeros((3, 3))
+        np.testing.assert_allclose(covariance[e], expected, rtol=0, atol=1e-12)
+
+
+def test_gap_is_the_mean_over_pairs_of_the_domains_there():
+    """Value and gradient against a loop over pairs; the third domain is not there."""
+    values = torch.tensor([[1.0, 2.0], [4.0, 0.0], [0.0, 0.0], [2.0, 5.0]], dtype=torch.float64, requires_grad=True)
+    rows = batch()._replace(size=torch.tensor([3.0, 1.0, 0.0, 2.0], dtype=torch.float64))
+    here = [0, 1, 3]
+    pairs = [(values[i] - values[j]).square().mean() for i in here for j in here if i < j]
+    expected = torch.stack(pairs).mean()
+    found = gap(values, rows)
+    torch.testing.assert_close(found, expected)
+    (own,), (wanted,) = torch.autograd.grad(found, values), torch.autograd.grad(expected, values)
+    torch.testing.assert_close(own[here], wanted[here])
+
+
+@pytest.mark.parametrize("depth", [1, 3, 4])
+def test_the_critic_has_as_many_layers_as_asked_for(depth):
+    """The reference counts every layer with weights: three are two hidden layers of 256 and the last."""
+    options = get_method("dann").fill({"depth": depth})[1]
+    critic = get_method("dann").parts(network()[0], 5, 0, options)["critic"]
+    layers = [layer for layer in critic if isinstance(layer, nn.Linear)]
+    assert [layer.out_features for layer in layers] == [256] * (depth - 1) + [5]
+    with pytest.raises(InputError, match="depth=9 of method 'dann': use one of 3, 1, 2, 4, 5"):
+        get_method("dann").fill({"depth": 9})
+
+
+def test_adversaries_have_the_references_decay_rates():
+    for name in ("dann", "cdann"):
+        numbers, options = get_method(name).fill({})
+        assert (numbers["beta1"], numbers["beta2"], options["depth"]) == (0.5, 0.9, 3)
 
 
 def test_dann_takes_turns():
@@ -236,8 +273,11 @@ def test_mixup():
 
 
 def test_mldg():
-    """θ − 0.1 g is (a, w) = (0.925, 0.35) after domain 0, tested on 1, and (0.85, 0.2) after domain 1, tested on 0."""
-    got = call("mldg", beta=2.0, lr=0.1, rows=batch(draw={"tests": [[0.0, 1.0], [1.0, 0.0]]}))
+    """θ − 0.1 g is (a, w) = (0.925, 0.35) after domain 0, tested on 1, and (0.85, 0.2) after domain 1, tested on 0.
+
+    Adam's rate has no part in it.
+    """
+    got = call("mldg", beta=2.0, inner=0.1, lr=7.0, rows=batch(draw={"tests": [[0.0, 1.0], [1.0, 0.0]]}))
     after_0 = 2 * (0.925 * 0.35 * 3 - 1) * 3
     after_1 = (2 * (0.17 - 1) * 1 + 2 * (0.34 - 0) * 2) / 2
     w = ((1.5 + 2 * after_0 * 0.925) + (3 + 2 * after_1 * 0.85)) / 2
@@ -276,12 +316,24 @@ def test_rsc():
 
 
 def test_sagnet_swaps_style():
-    """Rows 0 and 1 trade styles. φ = (x, 3x) is content (−1, 1) in style (mean 2x, scale x): f = 5x/4 of the other."""
+    """Rows 0 and 1 trade styles. φ = (x, 3x) is content (−1, 1)/√2 in style (mean 2x, variance 2x²): f = 5x/4, traded.
+
+    The variance is over n − 1: ((x − 2x)² + (3x − 2x)²)/1.
+    """
     net = network(**TWO, head=((0.5, 0.25),))
     draw = {"own": [0.0, 0.0, 0.0], "order": [0.5, 0.1, 0.9]}
     got = floats(call("sagnet", net=net, rows=batch(draw=draw)))
     losses = (2.5 - 1) ** 2, 1.25**2, (3.75 - 1) ** 2
     assert got["risk"] == pytest.approx(((losses[0] + losses[1]) / 2 + losses[2]) / 2, rel=1e-4)
+
+
+def test_sagnet_mixes_variances():
+    """Half of one's own style: rows 0 and 1 have mean 3, variance ½·2 + ½·8 = 5; φ is 3 ∓ √(5/2), f = ¾·3 − ¼√(5/2)."""
+    net = network(**TWO, head=((0.5, 0.25),))
+    draw = {"own": [0.5, 0.5, 0.5], "order": [0.5, 0.1, 0.9]}
+    got = floats(call("sagnet", net=net, rows=batch(draw=draw)))
+    f = 2.25 - sqrt(2.5) / 4
+    assert got["risk"] == pytest.approx((((f - 1) ** 2 + f**2) / 2 + (3.75 - 1) ** 2) / 2, rel=1e-4)
 
 
 def test_sagnet_style_head_is_fooled():

@@ -23,9 +23,16 @@ def adam_start(flat: Tensor) -> AdamState:
 
 
 def adam_step(
-    flat: Tensor, gradient: Tensor, state: AdamState, rate: Tensor, beta1: float = BETA1
+    flat: Tensor,
+    gradient: Tensor,
+    state: AdamState,
+    rate: Tensor,
+    beta1: Tensor | float = BETA1,
+    beta2: Tensor | float = BETA2,
 ) -> tuple[Tensor, AdamState]:
-    r"""θ ← θ − a·m̂/(√v̂ + ε), m ← β₁m + (1 − β₁)g, v ← β₂v + (1 − β₂)g² (Kingma & Ba 2015); `rate` is `(K, 1)`.
+    r"""θ ← θ − a·m̂/(√v̂ + ε), m ← β₁m + (1 − β₁)g, v ← β₂v + (1 − β₂)g² (Kingma & Ba 2015).
+
+    `rate` is `(K, 1)`, the decay rates a number each or `(K, 1)`.
 
     >>> flat = torch.zeros(1, 2)
     >>> flat, state = adam_step(flat, torch.tensor([[3.0, -0.1]]), adam_start(flat), torch.tensor([[0.1]]))
@@ -34,9 +41,9 @@ def adam_step(
     """
     taken = state.taken + 1
     first = torch.lerp(state.first, gradient, 1 - beta1)
-    second = BETA2 * state.second + (1 - BETA2) * gradient.square()
+    second = beta2 * state.second + (1 - beta2) * gradient.square()
     pace = rate / (1 - beta1**taken)
-    root = second.sqrt() * (1 - BETA2**taken).rsqrt() + EPSILON
+    root = second.sqrt() * (1 - beta2**taken).rsqrt() + EPSILON
     return flat - pace * first / root, AdamState(first, second, taken)
 
 

@@ -125,10 +125,11 @@ class Method:
 
     `prepare(run)` gives the state to start from; `first_stage(run)` what methods in two stages need before there are
     strata (`residual`, the squared residuals, among it), without a look at the numbers and options named in `later`;
-    `parts(net, n_domains, n_classes)` further modules; `draw(generator, rows, n_domains, numbers)` the random numbers
-    of one step; `predict(net, params, state, x)` the output where it is not simply the network's. With `own_gradient`
-    the objective returns a `Gradient`, not terms. `version` goes up whenever the same hyper-parameters no longer give
-    the same model, so that no store takes the records of a method for those of a corrected one.
+    `parts(net, n_domains, n_classes, options)` further modules; `draw(generator, rows, n_domains, numbers)` the random
+    numbers of one step; `predict(net, params, state, x)` the output where it is not simply the network's. With
+    `own_gradient` the objective returns a `Gradient`, not terms. Hyper-parameters named `beta1` and `beta2` are Adam's.
+    `version` goes up whenever the same hyper-parameters no longer give the same model, so that no store takes the
+    records of a method for those of a corrected one.
     """
 
     name: str
@@ -146,7 +147,6 @@ class Method:
     draw: "Callable[[np.random.Generator, int, int, Mapping[str, float]], dict[str, NDArray[Any]]] | None" = None
     predict: "Callable[[Net, Params, State, Tensor], Tensor] | None" = None
     own_gradient: bool = False
-    beta1: float = 0.9
     version: int = 1
 
     def check_task(self, task: Task) -> None:
@@ -165,8 +165,9 @@ class Method:
             if name not in known:
                 raise InputError(f"method {self.name!r} has no hyper-parameter {name!r}: it has {', '.join(known)}")
         for name, allowed in self.options.items():
-            if name in given and isinstance(allowed[0], str) and given[name] not in allowed:
-                raise InputError(f"{name}={given[name]!r} of method {self.name!r}: use one of {', '.join(allowed)}")
+            if name in given and len(allowed) > 1 and given[name] not in allowed:
+                names = ", ".join(map(str, allowed))
+                raise InputError(f"{name}={given[name]!r} of method {self.name!r}: use one of {names}")
         numbers = {name: _number(name, given.get(name, hyper.default)) for name, hyper in self.space.items()}
         return numbers, {name: given.get(name, allowed[0]) for name, allowed in self.options.items()}
 

@@ -111,7 +111,8 @@ class Stack:
         if self.options.get("rescale") == "reset":
             adam = _restart(adam, batch.step, self.numbers["anneal"] * self.steps)
         rate = self.numbers["lr"][:, None] * pace
-        new_flat, new_adam = adam_step(flat, gradient.vector, adam, rate, self.method.beta1)
+        decay = {name: self.numbers[name][:, None] for name in ("beta1", "beta2") if name in self.numbers}
+        new_flat, new_adam = adam_step(flat, gradient.vector, adam, rate, **decay)
         if gradient.moves is not None:
             new_flat = torch.where(gradient.moves, new_flat, flat)
             new_adam = AdamState(

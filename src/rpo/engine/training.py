@@ -1,5 +1,6 @@
 """One stacked, functional trainer for every method: K models at once, K = 1 being the ordinary case."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,7 @@ from rpo.engine.nets import Net
 from rpo.engine.stack import Stack
 from rpo.engine.threads import threads_for
 from rpo.engine.trained import Snapshot, Trained, cut, join
-from rpo.exceptions import InputError, TrainingError
+from rpo.exceptions import InputError, OneRowWarning, TrainingError
 from rpo.functional.losses import squared_residual
 from rpo.progress import Bar
 
@@ -196,8 +197,7 @@ def train(
     if start is not None and config.checkpoint is not None:
         raise InputError("a training goes on from a snapshot (start) or from a checkpoint: give one of them")
     run = _whole_run(method, build, data, seeds, numbers or {}, options or {}, config, first)
-    parts = method.parts and partial(method.parts, n_domains=data.n_domains, n_classes=data.n_classes)
-    net = Net(build, parts)
+    net = net_of(method, build, data.n_domains, data.n_classes, run.options)
     width = stack_width(net, run.data, config)
     trained = []
     end = config.steps if until is None else until
@@ -279,7 +279,31 @@ def _whole_run(
         name: torch.as_tensor(value, dtype=config.dtype, device=data.x.device).expand(len(seeds)).contiguous()
         for name, value in (known | dict(numbers)).items()
     }
+    if all_options.get("estimator") == "split":
+        _warn_of_single_rows(data, config.batch_size)
     return Preparation(data, seeds, hp, all_options, build, config, first)
+
+
+def _warn_of_single_rows(data: Data, batch_size: int | None) -> None:
+    """Say where a domain has no two halves; always from this line, so that Python shows it once."""
+    models = len(data.weight) if data.weight.dim() == 2 else 1
+    rows = data.with_weight((data.weight > 0).to(data.weight.dtype)).size(models)
+    if batch_size == 1 or (batch_size is None and bool((rows == 1).any())):
+        warnings.warn(
+            "a domain has one row in a step: estimator='split' needs two, and its IRM penalty is zero; "
+            "use estimator='square'" + (" or a larger batch_size" if batch_size else ""),
+            OneRowWarning,
+            stacklevel=1,
+        )
+
+
+def net_of(
+    method: Method, build: Callable[[], nn.Module], n_domains: int, n_classes: int, options: Mapping[str, Any]
+) -> Net:
+    """The network with the method's further modules."""
+    if method.parts is None:
+        return Net(build)
+    return Net(build, partial(method.parts, n_domains=n_domains, n_classes=n_classes, options=options))
 
 
 def begin(method: Method, net: Net, run: Preparation) -> Snapshot:

@@ -17,7 +17,7 @@ from torch import nn
 
 from rpo.engine import Config, Data, Net, factory, make_data, mlp, predict, train
 from rpo.engine.method import State
-from rpo.engine.training import first_stage
+from rpo.engine.training import first_stage, net_of
 from rpo.estimators.inputs import Array, check_finite, weighted_moments
 from rpo.estimators.quality import collapse_strength, fitted_penalties, quality_table
 from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning
@@ -306,9 +306,8 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _net(self, method: Method, row_shape: tuple[int, ...]) -> Net:
         n_classes = len(getattr(self, "classes_", ()))
         build = self._build(row_shape, n_classes if self.task_ == "multiclass" else 1)
-        if method.parts is None:
-            return Net(build)
-        return Net(build, partial(method.parts, n_domains=len(self.domains_), n_classes=n_classes))
+        _, options = self._split_values(method, self._method()[1])
+        return net_of(method, build, len(self.domains_), n_classes, options)
 
     def save(self, path: str) -> None:
         """Write the fitted model to a folder: weights in safetensors, the rest in JSON."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from rpo.functional.ranks import sum_over_ranks
+from rpo.functional.ranks import sum_over_earlier_ranks, sum_over_ranks
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -45,6 +45,20 @@ def domain_mean(
     """
     share = domain_share(weight, domain, n_domains, group)
     return domain_sum(share.reshape(-1, *(1,) * (values.dim() - 1)) * values, domain, n_domains, group)
+
+
+def place_in_domain(domain: Tensor, weight: Tensor, n_domains: int, group: "ProcessGroup | None" = None) -> Tensor:
+    r"""#{j < i : e(j) = e(i), w_j > 0}: how many rows of its domain come before each row; rows without weight get zero.
+
+    >>> place_in_domain(torch.tensor([0, 1, 0, 1, 0]), torch.tensor([1.0, 1.0, 0.0, 1.0, 1.0]), 2)
+    tensor([0, 0, 0, 1, 1])
+    """
+    counts = weight > 0
+    order = torch.where(counts, domain, n_domains).argsort(stable=True)
+    position = torch.zeros_like(order).scatter(0, order, torch.arange(len(order), device=order.device))
+    rows = domain_sum(counts.long(), domain, n_domains)
+    first = rows.cumsum(0) - rows - sum_over_earlier_ranks(rows, group)
+    return torch.where(counts, position - first[domain], 0)
 
 
 def mean_over_domains(values: Tensor, size: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from rpo.exceptions import InputError
-from rpo.functional.domains import domain_mean, domain_share, domain_sum
+from rpo.functional.domains import domain_mean, domain_share, domain_sum, place_in_domain
 from rpo.functional.losses import Task, check_task, sample_dummy_gradient, sample_loss
 from rpo.functional.ranks import largest_over_ranks, sum_over_ranks
 from rpo.functional.slope import output_and_slope
@@ -38,9 +38,8 @@ def squared_mean(
 ) -> Tensor:
     r"""An estimate of (E_e v)²: the `"square"` of the mean, or the `"split"` product of two half-batch means.
 
-    On a mini-batch E[v̄²] = (E v)² + Var(v̄) is too large; the product of means over disjoint halves (even and odd
-    rows) has no such bias, and can be negative. A domain with rows in one half only has no such product and counts
-    zero.
+    On a mini-batch E[v̄²] = (E v)² + Var(v̄) is too large; the product of means over disjoint halves (every other row
+    of the domain) has no such bias, and can be negative. A domain of one row has no such product and counts zero.
 
     >>> squared_mean(torch.tensor([2.0, 12.0]), torch.tensor([0, 0]), torch.ones(2), 1, "split")
     tensor([24.])
@@ -49,7 +48,7 @@ def squared_mean(
         return domain_mean(values, domain, weight, n_domains, group).square()
     if estimator != "split":
         raise InputError(f"unknown estimator {estimator!r} of the IRM penalty: use 'square' or 'split'")
-    odd = (torch.arange(len(values), device=values.device) % 2).to(weight.dtype)
+    odd = (place_in_domain(domain, weight, n_domains, group) % 2).to(weight.dtype)
     first = domain_mean(values, domain, weight * (1 - odd), n_domains, group)
     return first * domain_mean(values, domain, weight * odd, n_domains, group)
 

@@ -38,6 +38,21 @@ def largest_over_ranks(value: Tensor, group: "ProcessGroup | None") -> Tensor:
     return largest
 
 
+def sum_over_earlier_ranks(values: Tensor, group: "ProcessGroup | None") -> Tensor:
+    r"""Σ_{s < r} v_s on process r, zero on the first; without a group, zero. It has no derivative.
+
+    >>> sum_over_earlier_ranks(torch.tensor([3, 4]), None)
+    tensor([0, 0])
+    """
+    if group is None:
+        return torch.zeros_like(values)
+    from torch import distributed
+
+    every = [torch.empty_like(values) for _ in range(distributed.get_world_size(group))]
+    distributed.all_gather(every, values.detach().contiguous(), group=group)
+    return torch.stack([torch.zeros_like(values), *every[: distributed.get_rank(group)]]).sum(0)
+
+
 class _Sum(torch.autograd.Function):
     """An all-reduce whose derivative is an all-reduce, to any order."""
 

@@ -13,19 +13,23 @@ from rpo.engine.nets import Net, Params, mlp
 from rpo.functional.domains import domain_share
 from rpo.methods.terms import present, risk
 
+# Depth, width and Adam's decay rates are those of the field's reference code (DomainBed), which counts as depth the
+# layers with weights, the last among them, and decays squared gradients by .9: an opponent that keeps moving.
 SPACE = {
     "lam": log_uniform(1.0, 0.01, 100.0),
     "turns": one_of(1, 1, 2, 4, 8),
     "penalty": log_uniform(1.0, 0.01, 10.0),
+    "beta1": one_of(0.5, 0.0, 0.5),
+    "beta2": one_of(0.9, 0.9, 0.99, 0.999),
 }
 # The gradient penalty costs a second backward pass through the discriminator: computed only if asked for.
-OPTIONS = {"gradient_penalty": (False, True)}
-WIDTHS = (256, 256, 256)
+OPTIONS = {"gradient_penalty": (False, True), "depth": (3, 1, 2, 4, 5)}
+WIDTH = 256
 
 
-def discriminator(n_inputs: int, n_domains: int) -> torch.nn.Module:
-    """The network that guesses the domain from features."""
-    return mlp(n_inputs, n_domains, WIDTHS)
+def discriminator(n_inputs: int, n_domains: int, depth: int) -> torch.nn.Module:
+    """The network that guesses the domain from features: `depth` layers, all but the last of `WIDTH` units."""
+    return mlp(n_inputs, n_domains, (WIDTH,) * (depth - 1))
 
 
 def take_turns(

@@ -1,5 +1,8 @@
 """CDANN: features from which a discriminator cannot tell the domain, class by class."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -10,9 +13,10 @@ from rpo.functional.domains import domain_sum
 from rpo.methods.adversary import OPTIONS, SPACE, discriminator, take_turns
 
 
-def parts(net: Net, n_domains: int, n_classes: int) -> dict[str, nn.Module]:
+def parts(net: Net, n_domains: int, n_classes: int, options: Mapping[str, Any]) -> dict[str, nn.Module]:
     """The discriminator, and what it is told of the class."""
-    return {"critic": discriminator(net.n_features, n_domains), "told": nn.Embedding(n_classes, net.n_features)}
+    critic = discriminator(net.n_features, n_domains, options["depth"])
+    return {"critic": critic, "told": nn.Embedding(n_classes, net.n_features)}
 
 
 @method(
@@ -22,7 +26,7 @@ def parts(net: Net, n_domains: int, n_classes: int) -> dict[str, nn.Module]:
     options=OPTIONS,
     parts=parts,
     own_gradient=True,
-    beta1=0.5,
+    version=2,
     cite="Li et al. 2018",
 )
 def cdann(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Gradient:

@@ -6,7 +6,7 @@ from torch import Tensor
 from rpo.engine.data import Batch
 from rpo.engine.method import BOTH, State, Terms, Values, log_uniform, method
 from rpo.engine.nets import Net, Params
-from rpo.functional.domains import domain_mean, domain_share, domain_sum
+from rpo.functional.domains import domain_mean, domain_sum, place_in_domain
 from rpo.methods.terms import gap, risk
 
 
@@ -25,14 +25,26 @@ def moments(features: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
     r"""μ_e `(E, F)` and C_e = Σ_i (φ_i − μ_e)(φ_i − μ_e)ᵀ/(n_e − 1), `(E, F, F)`; zero for a domain of one row."""
     domains = len(batch.size)
     mean = domain_mean(features, batch.domain, batch.weight, domains)
-    centred = features - mean[batch.domain]
-    share = domain_share(batch.weight, batch.domain, domains)
-    if domains <= features.shape[1]:
-        member = torch.arange(domains, device=features.device)[:, None] == batch.domain
-        covariance = (torch.where(member, share, 0)[:, :, None] * centred).transpose(1, 2) @ centred
-    else:  # many domains: a product a row costs less than a pass over all rows for every domain
-        outer = (share[:, None] * centred)[:, :, None] * centred[:, None, :]
-        covariance = domain_sum(outer, batch.domain, domains)
     rows = domain_sum(batch.weight, batch.domain, domains)
-    unbiased = torch.where(rows > 1, rows / (rows - 1).clamp_min(1e-12), 0)
-    return mean, unbiased[:, None, None] * covariance
+    share = torch.where(rows > 1, 1 / (rows - 1).clamp_min(1e-12), 0)[batch.domain] * batch.weight
+    return mean, second_moments(share.sqrt()[:, None] * (features - mean[batch.domain]), batch)
+
+
+def second_moments(rows: Tensor, batch: Batch) -> Tensor:
+    r"""Σ_{i ∈ e} x_i x_iᵀ for every domain, `(E, F, F)`, at the cost of one pass over the rows, whatever E.
+
+    The rows are put into blocks of one size, none with rows of two domains. A domain fills all its blocks but the
+    last, so n rows in blocks of b need at most n/b + E of them: a number that does not depend on how the rows are
+    spread, as shapes must not.
+    """
+    (n, width), domains = rows.shape, len(batch.size)
+    length = -(-n // domains)
+    blocks = n // length + domains
+    place = place_in_domain(batch.domain, batch.weight, domains)
+    taken = -(-domain_sum((batch.weight > 0).long(), batch.domain, domains) // length)
+    end = taken.cumsum(0)
+    slot = (end - taken)[batch.domain] * length + place
+    filled = rows.new_zeros(blocks * length, width).index_add(0, slot, rows).reshape(blocks, length, width)
+    # A block belongs to the domain before which as many others have ended; blocks left over are empty.
+    owner = domain_sum(torch.ones_like(end), end, blocks + 1).cumsum(0)[:blocks].clamp_max(domains - 1)
+    return domain_sum(filled.transpose(1, 2) @ filled, owner, domains)

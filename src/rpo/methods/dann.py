@@ -1,5 +1,8 @@
 """DANN: features from which a discriminator cannot tell the domain."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from torch import nn
 
 from rpo.engine.data import Batch
@@ -8,9 +11,9 @@ from rpo.engine.nets import Net, Params
 from rpo.methods.adversary import OPTIONS, SPACE, discriminator, even_share, take_turns
 
 
-def parts(net: Net, n_domains: int, n_classes: int) -> dict[str, nn.Module]:
+def parts(net: Net, n_domains: int, n_classes: int, options: Mapping[str, Any]) -> dict[str, nn.Module]:
     """The discriminator."""
-    return {"critic": discriminator(net.n_features, n_domains)}
+    return {"critic": discriminator(net.n_features, n_domains, options["depth"])}
 
 
 @method(
@@ -20,7 +23,7 @@ def parts(net: Net, n_domains: int, n_classes: int) -> dict[str, nn.Module]:
     options=OPTIONS,
     parts=parts,
     own_gradient=True,
-    beta1=0.5,
+    version=2,
     cite="Ganin et al. 2016",
 )
 def dann(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Gradient:

@@ -50,6 +50,7 @@ def weight_of(run: "Preparation", model: int, residual: Tensor) -> Array:
     prepare=prepare,
     first_stage=first_stage,
     later=("c", "eta", "anneal"),
+    version=2,
     cite="Cao et al. 2021",
 )
 def har(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:

@@ -7,7 +7,14 @@ from rpo.functional.losses import sample_dummy_gradient
 from rpo.methods.terms import IRM_OPTIONS, IRM_SPACE, L2, irm, risk, squared_norm
 
 
-@method("irm-l2", tasks=BOTH, space={**IRM_SPACE, "c": L2}, options=IRM_OPTIONS, cite="Arjovsky et al. 2019")
+@method(
+    "irm-l2",
+    tasks=BOTH,
+    space={**IRM_SPACE, "c": L2},
+    options=IRM_OPTIONS,
+    version=2,
+    cite="Arjovsky et al. 2019",
+)
 def irm_l2(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""mean_e R_e + η mean_e (d/dw R_e(w f))² + c‖θ‖²"""
     output = net(params, batch.x)

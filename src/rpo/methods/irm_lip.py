@@ -11,6 +11,7 @@ from rpo.methods.terms import ANNEAL, ETA, LAM, LIPIRM_OPTIONS, lipirm
     tasks=BOTH,
     space={"eta": ETA, "anneal": ANNEAL, "lam": LAM},
     options=LIPIRM_OPTIONS,
+    version=2,
     cite="Arjovsky et al. 2019",
 )
 def irm_lip(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:

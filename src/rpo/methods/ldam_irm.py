@@ -1,6 +1,7 @@
 """LDAM-DRW + IRM: wider margins for rare classes, weights for them at the end, and invariance."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 DEFERRED = 0.8  # the share of the training before rare classes get their weights
 
 
-def parts(net: Net, n_domains: int, n_classes: int) -> dict[str, nn.Module]:
+def parts(net: Net, n_domains: int, n_classes: int, options: Mapping[str, Any]) -> dict[str, nn.Module]:
     """A head that looks at angles only: without it the margin makes the logits run away."""
     return {"cosine": nn.Linear(net.n_features, n_classes, bias=False)}
 
@@ -55,6 +56,7 @@ def predict(net: Net, params: Params, state: State, x: Tensor) -> Tensor:
     parts=parts,
     prepare=prepare,
     predict=predict,
+    version=2,
     cite="Cao et al. 2019",
 )
 def ldam_irm(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:

@@ -1,6 +1,7 @@
 """MTL: the head also sees the mean of the domain's features (at prediction, of the rows predicted together)."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from rpo.engine.training import Preparation
 
 
-def parts(net: Net, n_domains: int, n_classes: int) -> dict[str, nn.Module]:
+def parts(net: Net, n_domains: int, n_classes: int, options: Mapping[str, Any]) -> dict[str, nn.Module]:
     """The part of the head that looks at the embedding: a linear head on [φ, v] is one on φ plus one on v."""
     return {"context": nn.Linear(net.n_features, n_classes if n_classes > 2 else 1, bias=False)}
 

@@ -106,6 +106,7 @@ def penalties_of(run: "Preparation", model: int, noise: Array) -> Penalties:
     prepare=algorithm_1,
     first_stage=first_stage,
     later=LATER,
+    version=2,
     cite="Yu et al. 2022",
 )
 def rpo(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:

@@ -15,6 +15,7 @@ from rpo.methods.terms import lipirm
     prepare=algorithm_1,
     first_stage=first_stage,
     later=LATER,
+    version=2,
     cite="Yu et al. 2022",
 )
 def rpo_pen(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:

@@ -35,6 +35,7 @@ def permuted(run: "Preparation") -> State:
     prepare=permuted,
     first_stage=first_stage,
     later=LATER,
+    version=2,
     cite="control",
 )
 def rpo_permuted(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:

@@ -36,6 +36,7 @@ def uniform(run: "Preparation") -> State:
     prepare=uniform,
     first_stage=first_stage,
     later=LATER,
+    version=2,
     cite="control",
 )
 def rpo_uniform(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:

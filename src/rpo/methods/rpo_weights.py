@@ -176,6 +176,7 @@ def predict(net: Net, params: Params, state: State, x: Tensor) -> Tensor:
     first_stage=first_stage,
     later=("eta", "anneal", "power", *AFTER),
     predict=predict,
+    version=2,
     cite="this library",
 )
 def rpo_weights(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:

@@ -22,7 +22,7 @@ def draw(rng: np.random.Generator, rows: int, n_domains: int, numbers: Mapping[s
     return {"own": own.copy(), "order": order.copy()}
 
 
-def parts(net: Net, n_domains: int, n_classes: int) -> dict[str, nn.Module]:
+def parts(net: Net, n_domains: int, n_classes: int, options: Mapping[str, Any]) -> dict[str, nn.Module]:
     """The head that judges by style (classes only)."""
     return {"style": nn.Linear(net.n_features, n_classes if n_classes > 2 else 1)} if n_classes else {}
 
@@ -33,17 +33,21 @@ def parts(net: Net, n_domains: int, n_classes: int) -> dict[str, nn.Module]:
     space={"w": log_uniform(0.1, 0.01, 10.0), "mix": uniform(1.0, 0.0, 1.0)},
     draw=draw,
     parts=parts,
+    version=2,
     cite="Nam et al. 2021",
 )
 def sagnet(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""R(head(own content, mixed style)) + R(style head(other content, own style)) − w mean log-softmax(style head)"""
     features = net.features(params, batch.x)
     other = shuffled(batch.draw["order"], batch.weight)
-    mean, scale = features.mean(1, keepdim=True), (features.var(1, keepdim=True, unbiased=False) + SMALL).sqrt()
-    own = (1 - hp.mix * (1 - batch.draw["own"]))[:, None]
+    # The style of a flat feature vector is its mean and variance over the units.
+    mean, variance = style(features)
+    scale = (variance + SMALL).sqrt()
     content = (features - mean) / scale
-    # The style of a flat feature vector is its mean and scale over the units; own = 1 leaves it as it is.
-    mixed = features + (1 - own) * (content * (scale[other] - scale) + (mean[other] - mean))
+    own = (1 - hp.mix * (1 - batch.draw["own"]))[:, None]
+    mixed_mean = own * mean + (1 - own) * mean[other]
+    mixed_scale = (own * variance + (1 - own) * variance[other] + SMALL).sqrt()
+    mixed = content * mixed_scale + mixed_mean
     terms = {"risk": risk(net.head(params, mixed), batch, hp.task)}
     if hp.task == "regression":  # a style head needs classes
         return terms
@@ -53,6 +57,12 @@ def sagnet(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> 
     terms["style"] = risk(net.part("style", params, swapped.detach()), batch, hp.task)
     terms["adversary"] = -hp.w * mean_by_domain(log_probability(fooled).mean(1), batch)
     return terms
+
+
+def style(features: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Mean and variance over the units of each row, Σ_j (φ_j − φ̄)²/(F − 1), both `(n, 1)`; one unit has none."""
+    mean = features.mean(1, keepdim=True)
+    return mean, (features - mean).square().sum(1, keepdim=True) / max(features.shape[1] - 1, 1)
 
 
 def log_probability(output: Tensor) -> Tensor:

@@ -27,6 +27,7 @@ def prepare(run: "Preparation") -> State:
     space={"rate": uniform(0.1, 0.0, 0.5), "warm": uniform(0.2, 0.0, 0.5), **IRM_SPACE},
     options=IRM_OPTIONS,
     prepare=prepare,
+    version=2,
     cite="Huang et al. 2020",
 )
 def sat_irm(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> tuple[Terms, State]:

@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from rpo.engine.data import Batch
 from rpo.engine.method import Terms, Values, log_uniform, uniform
@@ -57,11 +58,17 @@ def squared_norm(params: Params) -> Tensor:
 
 
 def gap(values: Tensor, batch: Batch) -> Tensor:
-    r"""mean over pairs of domains of mean (v_i − v_j)² = 2/(E − 1) Σ_e mean (v_e − v̄)²; `values` is `(E, ...)`."""
-    here = (batch.size > 0).reshape(-1, *(1,) * (values.dim() - 1))
-    centre = torch.where(here, values, 0).sum(0) / present(batch)
-    spread = torch.where(here, values - centre, 0).square().flatten(1).mean(1).sum()
-    return 2 * spread / (present(batch) - 1).clamp_min(1)
+    r"""mean over pairs of domains of mean (v_i − v_j)² = 2/(E − 1) Σ_e mean (v_e − v̄)².
+
+    `values` is `(E, ...)`, zero for domains that are not there.
+    """
+    here = present(batch)
+    # Σ_e (v_e − v̄) is zero, so that no gradient flows through the centre.
+    centre = values.detach().sum(0) / here
+    # A domain that is not there adds v̄², which is cheaper to take away than to mask: values may be matrices.
+    spread = F.mse_loss(values, centre.expand_as(values), reduction="sum")
+    spread = spread - (len(values) - here) * centre.square().sum()
+    return 2 * spread / (centre.numel() * (here - 1).clamp_min(1))
 
 
 def shuffled(uniform: Tensor, weight: Tensor) -> Tensor:
