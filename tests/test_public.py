@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import rpo
-from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning, RPOError, TrainingError
+from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning, OneRowWarning, RPOError, TrainingError
 
 
 def modules_after(code: str) -> set[str]:
@@ -31,7 +31,7 @@ def test_dir_shows_the_public_names_and_nothing_else():
         _ = rpo.studies_
 
 
-@pytest.mark.parametrize("kind", [InputError, TrainingError, OneDomainWarning, CollapseWarning])
+@pytest.mark.parametrize("kind", [InputError, TrainingError, OneDomainWarning, OneRowWarning, CollapseWarning])
 def test_one_base_class_above_all_errors_and_warnings(kind):
     assert issubclass(kind, RPOError)
     assert rpo.exceptions.RPOError is RPOError
