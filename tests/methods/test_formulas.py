@@ -179,6 +179,7 @@ def test_gap_is_the_mean_over_pairs_of_the_domains_there():
     torch.testing.assert_close(own[here], wanted[here])
 
 
+@pytest.mark.usefixtures("seeded")
 @pytest.mark.parametrize("depth", [1, 3, 4])
 def test_the_critic_has_as_many_layers_as_asked_for(depth):
     """The reference counts every layer with weights: three are two hidden layers of 256 and the last."""
