@@ -1,32 +1,45 @@
-"""Writing files that are whole or not there, in folders that one process holds at a time."""
+"""What several layers share: files written whole, folders that one process holds, the console, lists of names."""
 
 import fcntl
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rpo.exceptions import InputError
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 TEMPORARY = ".partial"
+PIPE_WIDTH = 160
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A file beside `path` to write into, which takes its name once the block is done; if that fails nothing is left.
+
+    At any moment the name holds the old content or the new, never half of it, whoever else writes the same file.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}{TEMPORARY}")
+    try:
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
-    """Write a file so that at any moment its name holds the old content or the new, never half of it.
-
-    Into a temporary file beside it, to the disk, then renamed; if that fails nothing is left.
-    """
-    data = content.encode() if isinstance(content, str) else content
-    temporary = path.with_name(f"{path.name}{TEMPORARY}")
+    """Write a file whole or not at all, in a folder that is made if it is not there."""
+    make_folder(path.parent)
     try:
-        make_folder(path.parent)
-        with open(temporary, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        with replacing(path) as temporary:
+            temporary.write_bytes(content.encode() if isinstance(content, str) else content)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise InputError(f"cannot write {path}: {error.strerror}; what was written before is whole") from None
 
 
@@ -62,3 +75,21 @@ def hold(folder: Path, option: str) -> Iterator[None]:
         except OSError as error:
             raise InputError(f"cannot write to {folder}: {error.strerror}; name another folder") from None
         yield
+
+
+def console() -> "Console":
+    """Where results are printed: as wide as the window; in a pipe there is none to fit, and no cell is cut."""
+    from rich.console import Console
+
+    found = Console()
+    return found if found.is_terminal else Console(width=PIPE_WIDTH)
+
+
+def few(names: Sequence[str], most: int) -> str:
+    """The first names, and how many more there are.
+
+    >>> few(["a", "b", "c"], 3), few(["a", "b", "c"], 2)
+    ('a, b, c', 'a, b and 1 more')
+    """
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from rpo.exceptions import InputError
+from rpo.io import console
 
 app = typer.Typer(help="List, check and fetch the data sets.", no_args_is_help=True, rich_markup_mode="rich")
 
@@ -70,13 +71,10 @@ def _print(rows: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
         return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(*rows[0])
     for row in rows:
         cells = ({True: "yes", False: "no"}[v] if isinstance(v, bool) else str(v) for v in row.values())
         table.add_row(*cells)
-    console = Console()
-    # In a pipe there is no window to fit: let no cell be cut.
-    (console if console.is_terminal else Console(width=160)).print(table)
+    console().print(table)

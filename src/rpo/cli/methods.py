@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from rpo.io import console
+
 
 def methods(
     task: Annotated[
@@ -24,7 +26,6 @@ def methods(
     if as_json:
         print(json.dumps(entries, indent=2, ensure_ascii=False))
         return
-    from rich.console import Console
     from rich.table import Table
 
     rate = entries[0]["hyperparameters"]["lr"]
@@ -42,7 +43,7 @@ def methods(
     for entry in entries:
         only = "" if len(entry["tasks"]) == 2 else f" ({entry['tasks'][0]} only)"
         table.add_row(entry["name"], entry["summary"] + only, "\n".join(_tunable(entry)), entry["reference"])
-    Console().print(table)
+    console().print(table)
 
 
 def _entries() -> list[dict[str, Any]]:

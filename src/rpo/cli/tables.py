@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from rpo.io import console
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -63,7 +65,6 @@ def say_notes(notes: Iterable[str]) -> None:
 
 def show(table: "pd.DataFrame", columns: Sequence[str], title: str, total: int) -> None:
     """A table in the terminal, its cells as text and never as markup."""
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
@@ -73,9 +74,7 @@ def show(table: "pd.DataFrame", columns: Sequence[str], title: str, total: int) 
         drawn.add_column(escape(name), justify="right" if table[name].dtype.kind in "iufI" else "left")
     for values in table[list(columns)].itertuples(index=False):
         drawn.add_row(*(escape(cell(value, name)) for name, value in zip(columns, values, strict=True)))
-    console = Console()
-    # In a pipe there is no window to fit: let no cell be cut.
-    (console if console.is_terminal else Console(width=160)).print(drawn)
+    console().print(drawn)
 
 
 def cell(value: Any, column: str = "") -> str:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from rpo.io import console
+
 
 def theory(
     problem: Annotated[
@@ -124,13 +126,9 @@ COLUMNS["eta"] = [COLUMNS["rho"][0], ("scheme", "η", "s"), *COLUMNS["rho"][2:]]
 
 
 def _print(tables: dict[str, list[dict[str, object]]]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    # In a pipe there is no window to fit: let no cell be cut.
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=160)
+    screen = console()
     for name, rows in tables.items():
         if not rows:
             continue
@@ -142,4 +140,4 @@ def _print(tables: dict[str, list[dict[str, object]]]) -> None:
                 table.add_row(*("–" if row[key] is None else format(row[key], form) for key, _, form in COLUMNS[name]))
             if name != "lambda":  # there each problem has one row
                 table.add_section()
-        console.print(table)
+        screen.print(table)

