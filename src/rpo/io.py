@@ -1,8 +1,11 @@
 """What several layers share: files written whole, folders that one process holds, the console, lists of names."""
 
+import errno
 import fcntl
 import os
-import threading
+import re
+import secrets
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,34 +16,80 @@ from rpo.exceptions import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-TEMPORARY = ".partial"
+TEMPORARY = re.compile(r"\.rpo-[0-9a-f]{16}\.partial")
 PIPE_WIDTH = 160
+
+
+def write_whole(path: Path, content: bytes | str) -> None:
+    """Write a file so that at any moment its name holds the old content or the new, never half of it."""
+    with replacing(path) as temporary, open(temporary, "wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A file beside `path` to write into, which takes its name once the block is done; if that fails nothing is left.
+    """A temporary file to fill, which takes the place of `path` once it is on the disk; if that fails nothing is left.
 
-    At any moment the name holds the old content or the new, never half of it, whoever else writes the same file.
+    It is in the same folder, under a name that nobody can guess and that nothing had before. Neither it nor `path` is
+    ever followed where it is a link.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}{TEMPORARY}")
+    temporary = path.with_name(f".rpo-{secrets.token_hex(8)}.partial")
     try:
-        yield temporary
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def write_whole(path: Path, content: bytes | str) -> None:
-    """Write a file whole or not at all, in a folder that is made if it is not there."""
-    make_folder(path.parent)
-    try:
-        with replacing(path) as temporary:
-            temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+        make_folder(path.parent)
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path} is not a regular file: give the path of a file to write")
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+        try:
+            yield temporary
+            with open(temporary, "rb") as file:
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}; what was written before is whole") from None
+        raise InputError(f"cannot write {path}: {error.strerror or error}; what was written before is whole") from None
+
+
+def remove_temporaries(folder: Path) -> None:
+    """Remove the temporary files that a killed process left in a folder: ours, by their name, and files only."""
+    for entry in folder.iterdir():
+        if TEMPORARY.fullmatch(entry.name) and stat.S_ISREG(entry.lstat().st_mode):
+            entry.unlink(missing_ok=True)
+
+
+def read_regular(path: Path, most: int) -> bytes:
+    """The content of a file, once it is seen to be a regular one of at most `most` bytes: no link, FIFO or device.
+
+    >>> read_regular(Path("/dev/null"), 10)
+    Traceback (most recent call last):
+    rpo.exceptions.InputError: /dev/null is not a regular file
+    """
+    try:
+        # Not to follow a link, nor to wait for somebody to write into a FIFO.
+        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        link = error.errno == errno.ELOOP
+        raise InputError(f"{path} {'is a link' if link else f'cannot be read ({error.strerror})'}") from None
+    with open(number, "rb") as file:
+        found = os.fstat(number)
+        if not stat.S_ISREG(found.st_mode):
+            raise InputError(f"{path} is not a regular file")
+        if found.st_size > most:
+            raise InputError(f"{path} has {found.st_size:,} bytes, more than {most:,}")
+        return file.read(most)
+
+
+def check_not_input(out: Path | None, option: str, *inputs: Path) -> None:
+    """Refuse to write where the input is read from.
+
+    >>> check_not_input(Path("/tmp/../tmp"), "--out", Path("/tmp"))
+    Traceback (most recent call last):
+    rpo.exceptions.InputError: --out /tmp/../tmp is the input itself: give another path
+    """
+    for given in inputs:
+        if out is not None and out.exists() and given.exists() and out.samefile(given):
+            raise InputError(f"{option} {out} is the input itself: give another path")
 
 
 def make_folder(folder: Path) -> None:
@@ -55,26 +104,33 @@ def make_folder(folder: Path) -> None:
 def hold(folder: Path, option: str) -> Iterator[None]:
     """Hold a folder; another process that asks for it meanwhile gets one line, which names the `option` to change."""
     make_folder(folder)
+    place = folder / "lock"
     try:
-        file = open(folder / "lock", "a+")  # noqa: SIM115 (the `with` is two lines below)
+        number = os.open(place, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     except OSError as error:
-        raise InputError(f"cannot write to {folder}: {error.strerror}; name another folder") from None
-    with file:
+        words = "it is a link" if error.errno == errno.ELOOP else error.strerror
+        raise InputError(f"cannot write to {place}: {words}; name another folder") from None
+    try:
+        regular = stat.S_ISREG(os.fstat(number).st_mode)
+        holder = os.pread(number, 32, 0).decode(errors="replace").strip() if regular else ""
         try:
             # A record lock: the system drops it with the process, however that ends, and no child inherits it.
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            file.seek(0)
             raise InputError(
-                f"{folder} is in use by process {file.read().strip() or 'unknown'}: "
+                f"{folder} is in use by process {holder or 'unknown'}: "
                 f"wait for it, or give another folder with {option}"
             ) from None
+        if not regular or not re.fullmatch("[0-9]*", holder):
+            raise InputError(f"{place} was not written by RPO: give another folder with {option}")
         try:
-            os.ftruncate(file.fileno(), 0)
-            os.write(file.fileno(), str(os.getpid()).encode())
+            os.ftruncate(number, 0)
+            os.pwrite(number, str(os.getpid()).encode(), 0)
         except OSError as error:
             raise InputError(f"cannot write to {folder}: {error.strerror}; name another folder") from None
         yield
+    finally:
+        os.close(number)
 
 
 def console() -> "Console":

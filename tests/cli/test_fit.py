@@ -12,6 +12,7 @@ def test_the_folder_and_its_card(command, homes, tmp_path):
     assert "Fitted rpo-weights to 240 rows of 3 domains" in out
     assert sorted(path.name for path in folder.iterdir()) == [
         "README.md",
+        "manifest.json",
         "model.json",
         "table.json",
         "weights.safetensors",
@@ -70,7 +71,7 @@ def test_a_folder_of_another_kind_is_left_alone(command, homes, tmp_path):
     (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
     code, out, err = command("fit", homes, "-t", "radon", "-d", "site", "-o", tmp_path / "thesis")
     assert (code, out) == (2, "")
-    assert "holds no fitted table" in err
+    assert "which is not part of a saved model" in err
     assert (tmp_path / "thesis" / "chapter.txt").read_text() == "years of work"
 
 
@@ -92,3 +93,18 @@ def test_bad_options_are_one_line(command, homes, words, message):
     code, out, err = command("fit", homes, "-t", "radon", "-d", "site", "--drop", "high", "--steps", 1, *words)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
+
+
+def test_the_input_is_not_overwritten_by_its_predictions(command, homes, tmp_path):
+    common = ("-t", "radon", "-d", "site", "--drop", "high", "--method", "erm-l2", "--steps", 5)
+    assert command("fit", homes, *common, "-o", tmp_path / "m")[0] == 0
+    before = homes.read_bytes()
+    code, out, err = command("predict", tmp_path / "m", homes, "-o", homes)
+    assert (code, out) == (2, "")
+    assert "is the input itself" in err
+    assert homes.read_bytes() == before
+    (tmp_path / "m" / "notes.txt").write_text("own words")
+    code, out, err = command("fit", homes, *common, "-o", tmp_path / "m")
+    assert (code, out) == (2, "")
+    assert "holds notes.txt, which is not part of a saved model" in err
+    assert (tmp_path / "m" / "notes.txt").read_text() == "own words"

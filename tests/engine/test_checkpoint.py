@@ -45,8 +45,8 @@ def test_a_torn_or_missing_file_is_one_line(tmp_path):
 def test_a_folder_that_cannot_be_written_leaves_the_old_snapshot(tmp_path):
     save_snapshot(snapshot(), tmp_path / "now")
     old = (tmp_path / "now").read_bytes()
-    with pytest.raises(OSError, match="cannot write"):
-        save_snapshot(snapshot(), tmp_path / "nowhere" / "now")
+    with pytest.raises(InputError, match="cannot make the folder"):
+        save_snapshot(snapshot(), tmp_path / "now" / "now")
     assert (tmp_path / "now").read_bytes() == old
 
 

@@ -118,9 +118,15 @@ def test_two_processes_do_not_share_a_folder(store):
         pass
 
 
-def test_what_a_killed_writer_left_is_removed(store):
-    left = store.runs / "half.json.partial"
+def test_what_a_killed_writer_left_is_removed_and_nothing_else(store):
+    left = store.runs / ".rpo-0123456789abcdef.partial"
     left.write_text("{")
+    others = [store.folder / "thesis.partial", store.runs / "half.json.partial", store.folder / "x" / left.name]
+    for other in others:
+        other.parent.mkdir(exist_ok=True)
+        other.write_text("years of work")
+    (store.folder / ".rpo-fedcba9876543210.partial").mkdir()
     with store.lock():
         assert not left.exists()
+    assert [other.read_text() for other in others] == ["years of work"] * 3
     assert store.read(RUN) == RECORD

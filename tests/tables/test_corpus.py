@@ -275,12 +275,12 @@ class Evil:
 FOLDERS = {
     "no table.json": (lambda m: (m / "table.json").unlink(), "holds no table.json"),
     "no weights": (lambda m: (m / "weights.safetensors").unlink(), "holds no weights.safetensors"),
-    "weights are a device": (link, "holds no weights.safetensors"),
+    "weights are a device": (link, "is a link"),
     "not JSON": (put("table.json", b"{"), "is not as `rpo fit` writes it"),
     "JSON bomb in the table": (put("table.json", b"[" * 200_000), "is not as `rpo fit` writes it"),
-    "JSON bomb in the model": (put("model.json", b"[" * 200_000), "is not a whole model"),
-    "huge JSON": (grow("model.json", 1 << 40), "more than 33,554,432"),
-    "huge weights": (grow("weights.safetensors", 1 << 40), "more than 1,073,741,824"),
+    "JSON bomb in the model": (put("model.json", b"[" * 200_000), "cannot be read"),
+    "huge JSON": (grow("model.json", 1 << 40), "more than 16,777,216"),
+    "huge weights": (grow("weights.safetensors", 1 << 40), "more than 268,435,456"),
     "path in the card": (edit("table.json", lambda c: c.update(weights="../../etc/passwd")), "weights: Extra inputs"),
     "path in a column": (edit("table.json", lambda c: c["columns"][0].update(file="/etc/passwd")), "Extra inputs"),
     "another format": (edit("table.json", lambda c: c.update(format=9)), "format: Input should be 1"),
@@ -296,7 +296,7 @@ FOLDERS = {
     "altered shapes": (edit("model.json", lambda c: c["parameters"].update(hidden=[3])), "not those of the network"),
     "a network of a terabyte": (
         edit("model.json", lambda c: c["parameters"].update(hidden=[10**6, 10**6])),
-        "its network is larger than its weights",
+        "its weights are not those of the network",
     ),
     "width not a number": (edit("model.json", lambda c: c["parameters"].update(hidden=["64"])), "not a whole model"),
     "labels of a gigabyte": (
@@ -309,10 +309,10 @@ FOLDERS = {
     ),
     "scale of text": (edit("model.json", lambda c: c["fitted"].update(y_scale_="x")), "not a whole model"),
     "scale not finite": (edit("model.json", lambda c: c["fitted"].update(y_scale_=1e308 * 10)), "not a whole model"),
-    "deep JSON": (put("model.json", b'{"a":' * 100_000 + b"1" + b"}" * 100_000), "is not a whole model"),
+    "deep JSON": (put("model.json", b'{"a":' * 100_000 + b"1" + b"}" * 100_000), "cannot be read"),
     "a million layers": (
         edit("model.json", lambda c: c["parameters"].update(hidden=[1] * 10**6)),
-        "its network is larger than its weights",
+        "its inputs or layers",
     ),
     "a number of 5,000 digits": (
         put("table.json", b'{"format": ' + b"1" * 5_000 + b"}"),
@@ -337,10 +337,11 @@ FOLDERS = {
 
 
 @pytest.mark.parametrize("harm, message", FOLDERS.values(), ids=FOLDERS)
-def test_a_malformed_folder(fails, fitted, tmp_path, harm, message, monkeypatch):
+def test_a_malformed_folder(fails, fitted, reseal, tmp_path, harm, message, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(fitted, tmp_path / "it")
     harm(tmp_path / "it" / "m")
+    reseal(tmp_path / "it" / "m")
     fails(["predict", tmp_path / "it" / "m", tmp_path / "it" / "t.csv", "-o", tmp_path / "out.csv"], message)
     assert not Path("pwned").exists()
 

@@ -67,11 +67,12 @@ def fit(
     """
     import numpy as np
 
+    from rpo.folders import check_place
     from rpo.frames import prepare
     from rpo.mapped import on_disk
     from rpo.methods import get_method
     from rpo.tables import read_table
-    from rpo.tables.folder import check_place, save_model
+    from rpo.tables.folder import save_model
     from rpo.tables.model import fit_table
     from rpo.tables.parquet import many_rows
 

@@ -28,10 +28,12 @@ def predict(
     """
     import json
 
+    from rpo.io import check_not_input
     from rpo.tables import read_table, write_table
     from rpo.tables.folder import load_model
     from rpo.tables.model import predict_table
 
+    check_not_input(out, "--out", table)
     model = load_model(folder)
     found, notes = predict_table(model, read_table(table, encoding=encoding))
     if out is not None:

@@ -128,7 +128,7 @@ def _write(path: Path, kept: Kept, mark: Mapping[str, str]) -> None:
         with replacing(path) as scratch:
             save_file(separate, scratch, {name: json.dumps(word) for name, word in words.items()})
     except SafetensorError as error:
-        raise OSError(f"cannot write {path}: {error}; what was written before is whole") from None
+        raise InputError(f"cannot write {path}: {error}; what was written before is whole") from None
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -35,8 +35,10 @@ class Seeded(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Run an operation; one that draws and was given no generator gets ours."""
         kwargs = dict(kwargs or {})
         if draws(func) and kwargs.get("generator") is None:
-            func = _with_generator(func)
-            kwargs["generator"] = self._generator(_device(args, kwargs))
+            device = _device(args, kwargs)
+            if device.type != "meta":  # where there are shapes and no numbers
+                func = _with_generator(func)
+                kwargs["generator"] = self._generator(device)
         return func(*args, **kwargs)
 
     def _generator(self, device: torch.device) -> torch.Generator:

@@ -1,18 +1,22 @@
-"""A fitted model as a folder: numbers in `weights.safetensors`, everything else in `model.json`; no pickle anywhere."""
+"""A fitted model as a folder: numbers in `weights.safetensors`, everything else in `model.json`, checksums in
+`manifest.json`; no pickle anywhere."""
 
 import json
+import math
 import os
-import tempfile
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_arrays
+from safetensors.numpy import save as save_arrays
 from torch import nn
 
 from rpo.estimators.base import DomainEstimator
@@ -20,6 +24,7 @@ from rpo.estimators.domain import DomainClassifier, DomainRegressor
 from rpo.estimators.quality import fitted_penalties
 from rpo.estimators.rpo import RPOClassifier, RPORegressor
 from rpo.exceptions import InputError
+from rpo.folders import read_folder, write_folder
 
 FORMAT = 1
 CLASSES = {kind.__name__: kind for kind in (RPORegressor, RPOClassifier, DomainRegressor, DomainClassifier)}
@@ -27,29 +32,25 @@ ARRAYS = ("x_mean_", "x_scale_", "loss_curve_")
 SCALARS = ("y_mean_", "y_scale_", "task_", "dtype_", "n_features_in_")
 LABELS = ("classes_", "domains_", "strata_", "feature_names_in_")
 LABEL_KINDS = "biufUO"
+MOST_LAYERS = 100
+# The most that is read of each file. Memory is a few times that at the most, whatever the files say.
+LIMITS = {"model.json": 16 << 20, "weights.safetensors": 256 << 20}
+# What a card that nobody checked may raise on its way to a model.
+WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RuntimeError, SafetensorError)
 
 
 def save(model: DomainEstimator, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model to a new folder, or over a folder that holds one; whole or not at all."""
+    """Write a fitted model to a new folder, or over one with a saved model and nothing else; whole or not at all."""
+    write_folder(path, files_of(model))
+
+
+def files_of(model: DomainEstimator) -> dict[str, bytes]:
+    """What a saved model consists of: the content of each file by its name."""
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model, "weights_")
-    target = Path(path)
-    if target.exists() and not (target / "model.json").is_file():
-        raise InputError(f"{target} exists and is not a saved model: choose another path")
-    target.parent.mkdir(parents=True, exist_ok=True)
     card = json.dumps(_card(model), indent=2, ensure_ascii=False, allow_nan=False)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as scratch:
-        new = Path(scratch) / "new"
-        new.mkdir()
-        try:
-            save_file(_arrays(model), new / "weights.safetensors")
-        except SafetensorError as error:
-            raise OSError(f"cannot write {target}: {error}") from None
-        (new / "model.json").write_text(card, encoding="utf-8")
-        if target.exists():
-            target.rename(Path(scratch) / "old")
-        new.rename(target)
+    return {"model.json": card.encode(), "weights.safetensors": save_arrays(_arrays(model))}
 
 
 def load(path: str | os.PathLike[str], *, module: nn.Module | Callable[..., nn.Module] | None = None) -> Any:
@@ -63,20 +64,27 @@ def load(path: str | os.PathLike[str], *, module: nn.Module | Callable[..., nn.M
     ...     bool((rpo.load(folder + "/model").predict(X) == model.predict(X)).all())
     True
     """
-    folder = Path(path)
-    card = _read_card(folder)
+    return from_files(read_folder(path, LIMITS), Path(path), module=module)
+
+
+def from_files(
+    files: Mapping[str, bytes], folder: Path, *, module: nn.Module | Callable[..., nn.Module] | None = None
+) -> Any:
+    """The model that some files hold, once everything about it was checked; `folder` is where they come from."""
+    card = _read_card(files["model.json"], folder)
     if card["module"] and module is None:
         raise InputError(f"{folder} was fitted with a network of its own: give it again, load(path, module=…)")
-    kind = CLASSES.get(card["class"])
+    kind = CLASSES.get(card["class"]) if isinstance(card["class"], str) else None
     if kind is None:
-        raise InputError(f"{folder} holds a {card['class']!r}, which is none of {', '.join(CLASSES)}")
+        raise InputError(f"{folder} holds a {str(card['class'])[:40]!r}, which is none of {', '.join(CLASSES)}")
     try:
         parameters: dict[str, Any] = {**card["parameters"], "module": module if card["module"] else None}
         model = kind(**parameters)
-        _restore(model, card, _read_arrays(folder))
-        _check_shapes(model, folder)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{folder} is not a whole model ({' '.join(str(error).split())}): save it again") from None
+        _restore(model, card, load_arrays(files["weights.safetensors"]))
+        _check(model)
+    except WRONG as error:
+        words = " ".join(str(error).split())[:120]
+        raise InputError(f"{folder} is not a whole model ({words or type(error).__name__}): save it again") from None
     return model
 
 
@@ -128,31 +136,20 @@ def _arrays(model: DomainEstimator) -> dict[str, NDArray[Any]]:
     return {name: value.copy(order="C") for name, value in named.items()}
 
 
-def _read_card(folder: Path) -> dict[str, Any]:
+def _read_card(content: bytes, folder: Path) -> dict[str, Any]:
     try:
-        card = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{folder} holds no model.json: give a folder that `save` wrote") from None
-    except (ValueError, RecursionError, OSError) as error:
-        raise InputError(f"{folder / 'model.json'} cannot be read ({error}): save the model again") from None
+        card = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        words = " ".join(str(error).split())[:120]
+        raise InputError(f"{folder / 'model.json'} cannot be read ({words}): save the model again") from None
     needed = {"format", "class", "module", "parameters", "fitted", "labels"}
     if not isinstance(card, dict) or not needed <= set(card):
         raise InputError(f"{folder / 'model.json'} is not the card of a model: save the model again")
     if card["format"] != FORMAT:
         raise InputError(
-            f"{folder} is of format {card['format']!r}, this version reads {FORMAT}: use a matching version"
+            f"{folder} is of format {str(card['format'])[:20]}, this version reads {FORMAT}: use a matching version"
         )
     return card
-
-
-def _read_arrays(folder: Path) -> dict[str, NDArray[Any]]:
-    try:
-        with safe_open(folder / "weights.safetensors", framework="numpy") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    except FileNotFoundError:
-        raise InputError(f"{folder} holds no weights.safetensors: save the model again") from None
-    except (SafetensorError, OSError) as error:
-        raise InputError(f"{folder / 'weights.safetensors'} cannot be read ({error}): save the model again") from None
 
 
 def _restore(model: DomainEstimator, card: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
@@ -162,8 +159,8 @@ def _restore(model: DomainEstimator, card: dict[str, Any], arrays: dict[str, NDA
         if name in SCALARS:
             setattr(model, name, value)
     for name, saved in card["labels"].items():
-        if name in LABELS and np.dtype(saved["dtype"]).kind in LABEL_KINDS:
-            setattr(model, name, np.array(saved["values"], dtype=np.dtype(saved["dtype"])))
+        if name in LABELS:
+            setattr(model, name, _read_labels(name, saved))
     for prefix in ("weights", "state"):
         found = {name.removeprefix(f"{prefix}/"): a for name, a in arrays.items() if name.startswith(f"{prefix}/")}
         setattr(model, f"{prefix}_", found)
@@ -172,16 +169,37 @@ def _restore(model: DomainEstimator, card: dict[str, Any], arrays: dict[str, NDA
         model.penalties_ = fitted_penalties(model.quality_, model.state_, model.domains_, str(card["scheme"]))
 
 
-def _check_shapes(model: DomainEstimator, folder: Path) -> None:
-    """The weights must be those of the network that the card describes."""
+def _read_labels(name: str, saved: Mapping[str, Any]) -> NDArray[Any]:
+    """Labels as they were; a type that would take more memory than the values need is refused before it is taken."""
+    longest = max([1, *(len(value) for value in saved["values"] if isinstance(value, str))])
+    kind = re.fullmatch(r"[<>|=]?([biufO])[1248]?|[<>|=]?(U)(\d{1,9})", saved["dtype"])
+    if kind is None or (kind[2] and int(kind[3]) > longest):
+        raise ValueError(f"labels of type {str(saved['dtype'])[:20]!r}")
+    labels = np.array(saved["values"], dtype=np.dtype(saved["dtype"]))
+    if labels.ndim != 1 or len(set(saved["values"])) != len(labels):
+        raise ValueError(f"{name} names something twice")
+    return labels
+
+
+def _check(model: DomainEstimator) -> None:
+    """What was read must fit together: scales and weights are those of the inputs and the network in the card."""
+    inputs = model.n_features_in_
+    if type(inputs) is not int or inputs < 1 or len(model.hidden) > MOST_LAYERS:
+        raise ValueError("its inputs or layers are no numbers of such")
+    for name in ("x_mean_", "x_scale_"):
+        if getattr(model, name).shape not in ((1,), (inputs,)):
+            raise ValueError(f"{name} is of another shape")
+    for name in ("y_mean_", "y_scale_") if model.task_ == "regression" else ():
+        if not math.isfinite(getattr(model, name)):
+            raise ValueError(f"{name} is not finite")
     method, _ = model._method()
     if model.module is not None:
         return  # a network of the user's own: its first call checks
-    net = model._net(method, (int(model.n_features_in_),))
+    with torch.device("meta"):  # shapes alone: no memory is taken for a network that only the card knows
+        net = model._net(method, (inputs,))
     found = {name: tuple(value.shape) for name, value in model.weights_.items()}
-    wanted = {name: tuple(shape) for name, shape in net.shapes.items()}
-    if found != wanted:
-        raise InputError(f"the weights in {folder} are not those of the network in its card: save the model again")
+    if found != {name: tuple(shape) for name, shape in net.shapes.items()}:
+        raise ValueError("its weights are not those of the network in its card")
 
 
-__all__ = ["load", "save"]
+__all__ = ["files_of", "from_files", "load", "save"]

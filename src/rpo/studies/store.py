@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from rpo.exceptions import InputError
-from rpo.io import TEMPORARY, hold, make_folder, write_whole
+from rpo.io import hold, make_folder, remove_temporaries, write_whole
 from rpo.studies.records import Record
 from rpo.studies.specification import Run, canonical, sha256
 
@@ -35,9 +35,9 @@ class Store:
         """Hold the folder; another process that asks for it meanwhile gets one clear line."""
         make_folder(self.runs)
         with hold(self.folder, "--out"):
-            # Nobody else is writing, so these are left from a process that was killed.
-            for left in self.folder.rglob(f"*{TEMPORARY}"):
-                left.unlink()
+            # Nobody else is writing here, so these are left from a process that was killed.
+            for folder in (self.folder, self.runs):
+                remove_temporaries(folder)
             yield
 
     def read(self, run: Run) -> Record | None:
