@@ -28,8 +28,6 @@ def main() -> None:
     cells = model.quality_.assign(square=lambda q: q["n"] * q["noise"] ** 2).groupby("domain")[["n", "square"]].sum()
     noise = (cells["square"] / cells["n"]).pow(0.5).rename("noise").sort_values(ascending=False).reset_index()
     console.print(_table("Domains, noisiest first", noise))
-    unused = [name for name, kept in zip(cigar.X.columns, model.state_["kept"], strict=True) if not kept]
-    console.print(f"Not used, for the slope on the target differs across regions: {', '.join(unused) or 'none'}.\n")
 
     scores = []
     for name in pd.unique(region):

@@ -21,8 +21,8 @@ def test_the_verdict_the_tables_and_the_page(command, homes, tmp_path):
     assert "groupdro" in page
     found = json.loads(command("compare", homes, *words, "--out", tmp_path / "kept", "--json")[1])
     assert found["verdict"] in out
-    controls = {"weights permuted", "weights uniform"}
-    assert {row["method"] for row in found["methods"]} == {"rpo-weights", "erm-l2", "groupdro", "mean", *controls}
+    controls = {"rpo-permuted", "rpo-uniform"}
+    assert {row["method"] for row in found["methods"]} == {"rpo", "erm-l2", "groupdro", "mean", *controls}
     assert [row["n"] for row in found["domains"]] == [80, 80, 80]
     assert "of which 0 failed" in out
 

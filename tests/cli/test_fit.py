@@ -9,7 +9,7 @@ def test_the_folder_and_its_card(command, homes, tmp_path):
     folder = tmp_path / "model"
     code, out, _ = command("fit", homes, "-t", "radon", "-d", "site", "--drop", "high", "--steps", 20, "--out", folder)
     assert code == 0
-    assert "Fitted rpo-weights to 240 rows of 3 domains" in out
+    assert "Fitted rpo to 240 rows of 3 domains" in out
     assert sorted(path.name for path in folder.iterdir()) == [
         "README.md",
         "manifest.json",

@@ -79,9 +79,9 @@ def test_bad_options_are_one_line(command, homes, words, message):
 
 def test_grouping_is_checked_in_python(homes):
     frame = pd.read_csv(homes)
-    with pytest.raises(InputError, match="grouping 'class' needs classes"):
+    with pytest.raises(InputError, match="grouping='class' needs classes"):
         rpo.quality(frame, target="radon", domain="site", grouping="class")
-    with pytest.raises(InputError, match="grouping 'magic' is unknown"):
+    with pytest.raises(InputError, match="grouping is 'magic': use one of auto"):
         rpo.quality(frame, target="radon", domain="site", grouping="magic")
 
 

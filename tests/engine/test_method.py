@@ -28,3 +28,18 @@ def test_numbers_and_options_are_checked():
     for bad in ({"eta": np.nan}, {"eta": True}, {"eta": "1"}, {"eta": -1}, {"rescale": "no"}, {"foo": 1}):
         with pytest.raises(InputError):
             method.fill(bad)
+
+
+def test_a_scheme_is_a_set_of_defaults_that_values_given_replace():
+    method = get_method("rpo")
+    numbers, options = method.fill({})
+    assert (options["scheme"], options["reduction"], options["folds"], options["rescale"]) == (
+        "paper",
+        "sum",
+        0,
+        "none",
+    )
+    assert (numbers["anneal"], numbers["strength"]) == (0.0, 1.0)
+    numbers, options = method.fill({"scheme": "calibrated", "folds": 2})
+    assert (options["reduction"], options["folds"], options["rescale"]) == ("mean", 2, "divide")
+    assert numbers["anneal"] == 0.25

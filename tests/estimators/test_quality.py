@@ -31,18 +31,9 @@ def test_bad_domain_and_bad_strata_rank_worst_in_twenty_of_twenty_seeds(scheme):
             assert set(cells.nlargest(2, "rho")["stratum"]) == {1, 4}
 
 
-def test_by_default_too_the_worst_are_the_noisiest_in_twenty_of_twenty_seeds():
-    for seed in range(20):
-        X, y, domain, stratum = uneven(seed)
-        model = RPORegressor(hidden=(16,), steps=120, random_state=seed).fit(X, y, domains=domain, strata=stratum)
-        noise = model.quality_.groupby(["stratum", "domain"])["noise"].mean().unstack()
-        assert noise.mean().idxmax() == 1
-        assert set(noise.mean(axis=1).nlargest(2).index) == {1, 4}
-
-
 def test_under_weights_the_worst_cells_count_least(tmp_path):
     X, y, domain, stratum = uneven(0)
-    model = RPORegressor(hidden=(16,), steps=300).fit(X, y, domains=domain, strata=stratum)
+    model = DomainRegressor("rpo-weights", hidden=(16,), steps=300).fit(X, y, domains=domain, strata=stratum)
     quality = model.quality_
     assert list(quality.columns) == ["domain", "stratum", "n", "density", "noise", "rho", "weight", "judged"]
     assert quality["noise"].is_monotonic_decreasing
@@ -68,7 +59,7 @@ def test_found_strata_contain_the_bad_ones():
 
 def test_the_columns_and_their_meaning():
     X, y, domain, stratum = uneven(1)
-    model = RPORegressor(scheme="calibrated", steps=200).fit(X, y, domains=domain, strata=stratum)
+    model = RPORegressor(steps=200).fit(X, y, domains=domain, strata=stratum)
     quality = model.quality_
     assert list(quality.columns) == ["domain", "stratum", "n", "density", "noise", "rho", "judged"]
     assert quality["n"].sum() == len(y)
@@ -92,9 +83,7 @@ def test_a_domain_and_a_stratum_of_a_single_row_are_no_error():
     domain, stratum = domain.astype(object), stratum.astype(object)
     domain[0], stratum[1], domain[7], stratum[7] = "tiny", "rare", "lone", "lonely"
     y[0] += 500.0
-    model = RPORegressor(steps=100, scheme="paper", reduction="mean", strength=1e-3).fit(
-        X, y, domains=domain.astype(str), strata=stratum.astype(str)
-    )
+    model = RPORegressor(steps=100, strength=1e-3).fit(X, y, domains=domain.astype(str), strata=stratum.astype(str))
     quality = model.quality_.set_index(["domain", "stratum"])
     assert np.isfinite(quality["rho"]).all()
     assert np.isfinite(model.penalties_.eta).all()
@@ -109,7 +98,7 @@ def test_a_domain_and_a_stratum_of_a_single_row_are_no_error():
 def test_strong_penalties_warn_of_collapse_and_calibrated_ones_do_not():
     X, y, domain, stratum = uneven(3)
     with pytest.warns(CollapseWarning, match=r"η·E\[y²\] = .* above 2"):
-        RPORegressor(scheme="paper", reduction="sum", steps=20).fit(X, y, domains=domain, strata=stratum)
+        RPORegressor(scheme="paper", steps=20).fit(X, y, domains=domain, strata=stratum)
     with pytest.warns(CollapseWarning):
         DomainRegressor("irm-lip", hyperparameters={"eta": 100.0}, steps=20).fit(X, y, domains=domain)
     RPORegressor(steps=20).fit(X, y, domains=domain, strata=stratum)
@@ -119,9 +108,7 @@ def test_the_paper_to_the_letter_is_one_word_away():
     """scheme, sums, in-sample residuals: η* and ρ* are Proposition 1 of the printed statistics."""
     X, y, domain, stratum = uneven(4)
     with pytest.warns(CollapseWarning):
-        model = RPORegressor(scheme="paper", reduction="sum", folds=0, steps=50).fit(
-            X, y, domains=domain, strata=stratum
-        )
+        model = RPORegressor(scheme="paper", steps=50).fit(X, y, domains=domain, strata=stratum)
     quality = model.quality_
     sigma = quality["noise"] / model.y_scale_
     np.testing.assert_allclose(quality["rho"], 4**-0.4 * (sigma / quality["density"]) ** 0.8, rtol=1e-6)
@@ -130,13 +117,38 @@ def test_the_paper_to_the_letter_is_one_word_away():
         assert model.penalties_.eta[e] == pytest.approx(cells["n"].sum() * 4**-1.4 / difficulty)
 
 
-def test_classes_are_the_strata_of_a_classifier(rng):
+def test_classes_are_strata_only_on_demand(rng):
     X = rng.normal(size=(300, 3))
     y = np.array(["cat", "dog", "rat"])[(X[:, 0] > 0).astype(int) + (X[:, 0] > 1)]
-    model = RPOClassifier(steps=100).fit(X, y, domains=np.arange(300) % 3)
-    assert set(model.quality_["stratum"]) == {"cat", "dog", "rat"}
-    assert model.score(X, y) > 0.9
-    np.testing.assert_allclose(model.predict_proba(X).sum(1), 1)
+    fits = {g: RPOClassifier(grouping=g).fit(X, y, domains=np.arange(300) % 3) for g in ("auto", "class")}
+    assert set(fits["auto"].quality_["stratum"]) == {"all"}
+    assert set(fits["class"].quality_["stratum"]) == {"cat", "dog", "rat"}
+    for model in fits.values():
+        assert model.score(X, y) > 0.9
+        np.testing.assert_allclose(model.predict_proba(X).sum(1), 1)
+
+
+@pytest.mark.filterwarnings("ignore::rpo.exceptions.CollapseWarning")
+def test_a_value_given_replaces_the_schemes_own():
+    X, y, domain, stratum = uneven(0, rows=40)
+
+    def fit(**options):
+        return RPORegressor(steps=20, hidden=(4,), **options).fit(X, y, domains=domain, strata=stratum).predict(X)
+
+    usual = fit()
+    for name, same, other in (
+        ("reduction", "mean", "sum"),
+        ("anneal", 0.25, 0.5),
+        ("rescale", "divide", "none"),
+        ("folds", 4, 2),
+        ("density_exponent", -0.4, -0.8),
+    ):
+        np.testing.assert_array_equal(fit(**{name: same}), usual)
+        if name not in ("anneal", "rescale"):  # these two act where η passes one
+            assert not np.array_equal(fit(**{name: other}), usual)
+    strong = fit(strength=100.0)
+    assert not np.array_equal(fit(strength=100.0, anneal=0.5), strong)
+    assert not np.array_equal(fit(strength=100.0, rescale="none"), strong)
 
 
 def test_same_seed_same_model_and_weights_are_counts(rng):
@@ -156,7 +168,8 @@ def test_nothing_is_left_out_where_most_features_differ_by_domain():
     X = rng.normal(size=(300, 3))
     one = (1 + domain) * X[:, 0] + 0.3 * rng.normal(size=300)
     fits = [
-        RPORegressor(steps=20).fit(X, y, domains=domain, strata=domain) for y in (one, one + (2 - domain) * X[:, 1])
+        DomainRegressor("rpo-weights", steps=20).fit(X, y, domains=domain, strata=domain)
+        for y in (one, one + (2 - domain) * X[:, 1])
     ]
     assert [fit.state_["kept"].tolist() for fit in fits] == [[0, 1, 1], [1, 1, 1]]
 
@@ -168,7 +181,8 @@ def test_strata_are_not_made_of_features_that_were_dropped():
     X = rng.normal(size=(450, 3))
     y = X[:, 0] + rng.normal(size=450) * np.where((domain == 0) & (X[:, 1] > 0), 3.0, 0.3)
     X = np.column_stack([X, (1 - 0.4 * domain) * y + 0.1 * rng.normal(size=450)])
-    ours, penalties = (RPORegressor(scheme=s, steps=100).fit(X, y, domains=domain) for s in ("weights", "calibrated"))
+    ours = DomainRegressor("rpo-weights", steps=100).fit(X, y, domains=domain)
+    penalties = RPORegressor(steps=100).fit(X, y, domains=domain)
     assert ours.state_["kept"].tolist() == [1, 1, 1, 0]
     assert not any("x3" in name for name in ours.strata_)
     assert any("x3" in name for name in penalties.strata_)  # which uses it, and finds it first

@@ -30,6 +30,18 @@ def test_dummy_gradient_is_the_derivative_at_w_one(task):
         assert abs(slope - sample_dummy_gradient(output, y, task)[i]) < 1e-10
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_about_a_centre_it_is_the_derivative_of_the_stretch(task):
+    output, y = example(task)
+    centre = torch.linspace(-1, 2, output.shape[1], dtype=torch.float64)
+    got = sample_dummy_gradient(output, y, task, centre)
+    for i in range(len(output)):
+        w = torch.ones((), dtype=torch.float64, requires_grad=True)
+        stretched = centre + w * (output[i : i + 1] - centre)
+        (slope,) = torch.autograd.grad(sample_loss(stretched, y[i : i + 1], task).sum(), w)
+        assert abs(slope - got[i]) < 1e-10
+
+
 def test_losses_are_those_of_pytorch():
     output, y = example("multiclass")
     torch.testing.assert_close(sample_loss(output, y, "multiclass"), F.cross_entropy(output, y, reduction="none"))

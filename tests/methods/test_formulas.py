@@ -104,7 +104,7 @@ def test_irm_lip_means_and_sums():
     assert total == pytest.approx({"risk": 1.5, "irm": 2 * (9 / 4 + 9 / 4), "lipschitz": 0.2 * 3 / 4})
 
 
-PENALTIES = {"eta": [2.0, 4.0], "rho": [[1.0, 2.0], [3.0, 0.0]], "lam": 0.1}
+PENALTIES = {"eta": [2.0, 4.0], "rho": [[1.0, 2.0], [3.0, 0.0]], "lam": 0.1, "centre": [0.0]}
 
 
 @pytest.mark.parametrize(
@@ -120,6 +120,13 @@ PENALTIES = {"eta": [2.0, 4.0], "rho": [[1.0, 2.0], [3.0, 0.0]], "lam": 0.1}
 def test_rpo_family_in_sums(name, irm, lipschitz):
     terms = call(name, state=PENALTIES, options={"rescale": "none"})
     assert floats(terms) == pytest.approx({"risk": 1.5, "irm": irm, "lipschitz": lipschitz})
+
+
+def test_rpo_family_about_a_centre():
+    """About c the summand is 2(f − y)(f − c): G of each domain changes by −2c Σ(f − y)."""
+    at = {c: floats(call("rpo", state={**PENALTIES, "centre": [c]})) for c in (0.0, 1.0)}
+    assert at[0.0]["risk"] == at[1.0]["risk"]
+    assert at[0.0]["irm"] != pytest.approx(at[1.0]["irm"])
 
 
 def test_erm_screened():

@@ -58,7 +58,7 @@ def test_it_goes_on_where_it_stopped_and_gives_the_same(tmp_path):
 def test_classes_have_shares_of_wrong_ones():
     frame = table_of([20, 20, 20]).assign(y=lambda t: np.where(t["x"] > 0, "yes", "no"))
     found = rpo.compare(frame, target="y", domain="d", methods=["erm-l2"], seeds=2, steps=60, progress=False)
-    assert set(found.methods["method"]) == {"rpo-weights", "weights permuted", "weights uniform", "erm-l2"}
+    assert set(found.methods["method"]) == {"rpo", "rpo-permuted", "rpo-uniform", "erm-l2"}
     assert found.methods["error"].between(0, 0.3).all()
 
 
@@ -67,7 +67,7 @@ def errors(rpo_errors, erm_errors):
     rng = np.random.default_rng(0)
     return {
         name: pd.DataFrame(np.array(values) + 0.001 * rng.normal(size=(3, len(names))), columns=names)
-        for name, values in (("rpo-weights", rpo_errors), ("erm-l2", erm_errors))
+        for name, values in (("rpo", rpo_errors), ("erm-l2", erm_errors))
     }
 
 
@@ -87,12 +87,12 @@ def test_the_verdict_follows_the_held_out_domains(rpo_errors, erm_errors, start)
 
 
 def test_the_verdict_tells_of_a_better_method_and_of_controls():
-    names = ["rpo-weights", "erm-l2", "coral", "weights permuted"]
+    names = ["rpo", "erm-l2", "coral", "rpo-permuted"]
     table = pd.DataFrame({"method": names, "error": [0.5, 0.9, 0.3, 0.5], "p paired": [np.nan, 0.001, 0.01, 0.8]})
     words = verdict(table.assign(**{"worse in": 0.9}), 10)
     assert "RPO helps" in words
     assert "The smallest error of all is that of coral: 0.3 against 0.5, surely so" in words
-    assert "weights permuted did as well" in words
+    assert "rpo-permuted did as well" in words
     table.loc[3, ["error", "p paired"]] = 0.8, 0.01
     assert "it is where they are put that helps" in verdict(table.assign(**{"worse in": 0.9}), 10)
 

@@ -65,12 +65,13 @@ def test_where_nothing_differs_it_says_so(seed):
     assert not found.cells["noisy"].any()
 
 
-def test_classes_are_the_strata_of_a_classification():
+def test_a_classification_has_one_stratum_unless_classes_are_asked_for():
     data = make_uneven(task="classification", seed=2)
-    found = rpo.quality(
-        frame_of(data).assign(y=np.where(data.y > 0, "yes", "no")), target="y", domain="site", steps=150
-    )
-    assert set(found.stratum_names) == {"y no", "y yes"}
+    frame = frame_of(data).assign(y=np.where(data.y > 0, "yes", "no"))
+    asked = rpo.quality(frame, target="y", domain="site", grouping="class", steps=20)
+    assert set(asked.stratum_names) == {"y no", "y yes"}
+    found = rpo.quality(frame, target="y", domain="site", steps=150)
+    assert found.stratum_names == ("all rows",)
     assert found.domains["domain"][0] == "b"
     assert (found.residuals.squared <= 1).all()
     assert np.allclose(found.residuals.expected.sum(1), 1, atol=1e-5)

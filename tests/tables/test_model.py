@@ -28,13 +28,21 @@ def test_features_that_are_not_used_are_named(method):
 
 def test_nothing_is_named_where_all_are_used():
     ready = prepare(table().drop(columns="spurious"), target="y", domain="d")
-    assert not [note for note in fit_table(ready, steps=20).notes if "not used" in note]
-    assert NOTE not in fit_table(prepare(table(), target="y", domain="d"), method="rpo", steps=20).notes
+    fitted = fit_table(ready, method="rpo-weights", steps=20)
+    assert not [note for note in fitted.notes if "not used" in note]
+
+
+def test_by_default_it_is_rpo_with_its_scales_mended_and_no_feature_is_dropped():
+    model = fit_table(prepare(table(), target="y", domain="d"), steps=20)
+    assert type(model.estimator).__name__ == "RPORegressor"
+    assert model.estimator.penalties_.scheme == "calibrated"
+    assert NOTE not in model.notes
+    assert card_text(model).startswith("# y by rpo\n")
 
 
 def test_where_nothing_is_noisier_it_says_so_and_names_the_largest_domains():
     few = table().drop(columns="spurious").query("d != '0' or index < 60")
-    model = fit_table(prepare(few, target="y", domain="d"), steps=100)
+    model = fit_table(prepare(few, target="y", domain="d"), method="rpo-weights", steps=100)
     assert ALIKE in model.notes
     lines = card_text(model).splitlines()
     assert [line.split()[1] for line in lines[lines.index("|---|---:|---:|") + 1 :][:3]] == ["1", "2", "0"]
@@ -44,7 +52,7 @@ def test_where_a_domain_is_noisier_its_rows_count_less():
     rough = table().drop(columns="spurious")
     noise = np.random.default_rng(1).normal(size=len(rough))
     rough["y"] += np.where((rough["d"] == "2") & (rough["x"] > 0), 3 * noise, 0)
-    model = fit_table(prepare(rough, target="y", domain="d"), steps=100)
+    model = fit_table(prepare(rough, target="y", domain="d"), method="rpo-weights", steps=100)
     assert ALIKE not in model.notes
     lines = card_text(model).splitlines()
     assert lines[lines.index("|---|---:|---:|") + 1].split()[1] == "2"

@@ -14,6 +14,7 @@ from rpo.cli.tables import (
     Drop,
     Encoding,
     Group,
+    Grouping,
     Json,
     Report,
     Steps,
@@ -35,6 +36,7 @@ def compare(
     ] = None,
     seeds: Annotated[int, typer.Option(help="Repetitions.")] = 3,
     group: Group = None,
+    grouping: Grouping = "auto",
     task: AskedTask = "auto",
     report: Report = None,
     drop: Drop = None,
@@ -74,6 +76,7 @@ def compare(
         domain=domain,
         groups=group or (),
         task=task,
+        grouping=grouping,
         methods=methods or (),
         seeds=seeds,
         drop=drop or (),
@@ -88,7 +91,7 @@ def compare(
         from rpo.report import write_report
         from rpo.tables.quality import assess
 
-        write_report(assess(found.prepared), report, title=table.name, comparison=found)
+        write_report(assess(found.prepared, grouping=grouping), report, title=table.name, comparison=found)
     if as_json:
         tables = {"methods": records(found.methods), "domains": records(found.domains)}
         words = {"verdict": found.verdict, "protocol": found.protocol, "notes": found.prepared.notes}

@@ -16,6 +16,7 @@ from rpo.cli.tables import (
     Drop,
     Encoding,
     Group,
+    Grouping,
     Json,
     MaybeDomain,
     Report,
@@ -37,8 +38,9 @@ def fit(
     target: Target,
     domain: MaybeDomain = None,
     group: Group = None,
-    method: Annotated[str, typer.Option("--method", "-m", help="A name that `rpo methods` lists.")] = "rpo-weights",
+    method: Annotated[str, typer.Option("--method", "-m", help="A name that `rpo methods` lists.")] = "rpo",
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write.")] = Path("model"),
+    grouping: Grouping = "auto",
     task: AskedTask = "auto",
     report: Report = None,
     drop: Drop = None,
@@ -59,7 +61,7 @@ def fit(
 
         rpo fit homes.csv --target radon --domain county --out homes-model
 
-        rpo fit homes.csv --target radon --domain county --method rpo
+        rpo fit homes.csv --target radon --domain county --method irm-lip
 
         rpo fit visits.parquet -t outcome -d hospital --method coral --report visits.html
 
@@ -92,13 +94,21 @@ def fit(
         room=np.empty if large is None else on_disk,
     )
     with kept(checkpoint):
-        model = fit_table(ready, method=method, steps=steps, random_state=seed, checkpoint=checkpoint, every=every)
+        model = fit_table(
+            ready,
+            method=method,
+            grouping=grouping,
+            steps=steps,
+            random_state=seed,
+            checkpoint=checkpoint,
+            every=every,
+        )
     save_model(model, out)
     if report is not None:
         from rpo.report import write_report
         from rpo.tables.quality import assess
 
-        write_report(assess(ready, steps=steps, random_state=seed), report, title=table.name)
+        write_report(assess(ready, grouping=grouping, steps=steps, random_state=seed), report, title=table.name)
     cells = getattr(model.estimator, "quality_", None)
     if as_json:
         found = {"folder": str(out), "task": model.task, "rows": model.rows, "notes": list(model.notes)}

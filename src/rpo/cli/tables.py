@@ -23,6 +23,10 @@ Group = Annotated[
     list[str] | None,
     typer.Option("--group", "-g", help="A column that strata are made of; may be repeated."),
 ]
+Grouping = Annotated[
+    Literal["auto", "search", "class", "none"],
+    typer.Option(help="Strata without --group. (auto: search for a regression, none for classes)"),
+]
 AskedTask = Annotated[
     Literal["auto", "regression", "classification"], typer.Option(help="Whether the target is a number or a class.")
 ]

@@ -129,7 +129,8 @@ class Method:
     numbers of one step; `predict(net, params, state, x)` the output where it is not simply the network's. With
     `own_gradient` the objective returns a `Gradient`, not terms. Hyper-parameters named `beta1` and `beta2` are Adam's.
     `version` goes up whenever the same hyper-parameters no longer give the same model, so that no store takes the
-    records of a method for those of a corrected one.
+    records of a method for those of a corrected one. `schemes` has the defaults that go with a value of the
+    option `scheme`, where they are not the usual ones.
     """
 
     name: str
@@ -148,6 +149,7 @@ class Method:
     predict: "Callable[[Net, Params, State, Tensor], Tensor] | None" = None
     own_gradient: bool = False
     version: int = 1
+    schemes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def check_task(self, task: Task) -> None:
         """Refuse a task the method lacks, naming those that have it."""
@@ -168,6 +170,7 @@ class Method:
             if name in given and len(allowed) > 1 and given[name] not in allowed:
                 names = ", ".join(map(str, allowed))
                 raise InputError(f"{name}={given[name]!r} of method {self.name!r}: use one of {names}")
+        given = {**self.schemes.get(given.get("scheme", ""), {}), **given}
         numbers = {name: _number(name, given.get(name, hyper.default)) for name, hyper in self.space.items()}
         return numbers, {name: given.get(name, allowed[0]) for name, allowed in self.options.items()}
 

@@ -24,6 +24,7 @@ from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning
 from rpo.functional.losses import Task
 from rpo.grouping import find_strata
 from rpo.grouping.cells import codes
+from rpo.grouping.choice import chosen_grouping
 from rpo.mapped import blocks, is_mapped, on_disk
 from rpo.methods import Method
 
@@ -78,7 +79,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """Train on rows `X` with target `y`; `domains` and `strata` hold one label a row.
 
         `sample_weight` counts rows: a weight of two is the row twice, zero is the row left out. Without `domains`
-        there is one domain, and a warning. Without `strata` they are found, or are the classes (`grouping`).
+        there is one domain, and a warning. Without `strata` they come from `grouping`.
 
         An `X` that is memory-mapped (`np.load(…, mmap_mode="r")`) stays on disk, and so does what is made of it.
 
@@ -97,8 +98,8 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         numbers, options = self._split_values(method, values)
         common: dict[str, Any] = {"seeds": [self._seed()], "numbers": numbers, "options": options, "config": config}
         first = None
+        grouping = self._grouping(method, task, strata)
         if method.first_stage is not None:
-            grouping = "given" if strata is not None else self._grouping(task)
             if grouping == "search":  # the first stage needs no strata, and the search needs its residuals
                 first = first_stage(method, build, data, **common)
             data = self._with_strata(data, rows, target, strata, first, grouping)
@@ -110,7 +111,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         if {"eta", "rho", "sigma"} <= set(self.state_):
             unit = getattr(self, "y_scale_", 1.0)
             self.quality_ = quality_table(data, self.state_, self.domains_, self.strata_, unit)
-            scheme = str(options.get("scheme", "weights"))
+            scheme = str(options.get("scheme", "weights"))  # `rpo-weights` is the one that has none
             self.penalties_ = fitted_penalties(self.quality_, self.state_, self.domains_, scheme)
         if task == "regression":
             eta = self.state_.get("eta", numbers.get("eta", 0.0))
@@ -234,16 +235,17 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             values = {**values, "lr": self.learning_rate}
         return method.fill(values)
 
-    def _grouping(self, task: Task) -> str:
-        """Where strata come from."""
-        if self.grouping not in ("auto", "search", "class", "none"):
-            raise InputError(
-                f"grouping is {self.grouping!r}: use 'auto', 'search', 'class' or 'none', or give strata to fit"
-            )
-        if self.grouping == "class" and task == "regression":
-            raise InputError("grouping='class' needs classes: use 'search' or 'none' for a regression")
-        automatic = "search" if task == "regression" else "class"
-        return automatic if self.grouping == "auto" else self.grouping
+    def _grouping(self, method: Method, task: Task, strata: ArrayLike | None) -> str:
+        """Where strata come from; what would be ignored is refused."""
+        asked, number = self.grouping, self.n_strata
+        grouping = chosen_grouping(asked, classes=task != "regression")
+        if method.first_stage is None and (asked != "auto" or number is not None):
+            raise InputError(f"method {method.name!r} has no strata: leave out grouping and n_strata")
+        if strata is not None and asked != "auto":
+            raise InputError(f"grouping={asked!r} is ignored when fit is given strata: leave out one of them")
+        if number is not None and (strata is not None or grouping != "search"):
+            raise InputError(f"n_strata={number} is ignored unless strata are searched for: use grouping='search'")
+        return grouping if strata is None else "given"
 
     def _with_strata(
         self,

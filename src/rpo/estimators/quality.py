@@ -38,7 +38,7 @@ def quality_table(
             "density": (count / np.maximum(count.sum(1, keepdims=True), 1e-300))[e, k],
             "noise": state["sigma"][e, k].astype(float) * unit,
             "rho": state["rho"][e, k].astype(float),
-            # Too few rows to judge: the noise of such a cell is that of the pool.
+            # With too few rows to judge, the noise is that of the pool, or (scheme "paper") says next to nothing.
             "judged": count[e, k] >= MIN_ROWS,
         }
     )

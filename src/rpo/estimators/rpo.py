@@ -1,7 +1,7 @@
 """RPO as scikit-learn estimators: `RPORegressor` and `RPOClassifier`."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 from torch import nn
@@ -10,26 +10,28 @@ from rpo.estimators.base import DomainEstimator
 from rpo.estimators.targets import ClassifierTarget, RegressorTarget
 from rpo.exceptions import InputError
 from rpo.methods import Method, get_method
-from rpo.methods.rpo_weights import ETA
 
-SCHEMES = ("weights", "calibrated", "paper")
+SCHEMES = ("calibrated", "paper")
 
 
 class _RPO(DomainEstimator):
     """The constructor both share."""
 
+    # The calibrated η for `strength` one.
+    _unit: ClassVar[float] = 1.0
+
     def __init__(
         self,
         *,
-        scheme: Literal["weights", "calibrated", "paper"] = "weights",
+        scheme: Literal["calibrated", "paper"] = "calibrated",
         strength: float = 1.0,
         lam: float | None = None,
         density_exponent: float | None = None,
-        reduction: Literal["mean", "sum"] = "mean",
+        reduction: Literal["mean", "sum"] | None = None,
         irm_estimator: Literal["square", "split"] = "square",
-        anneal: float = 0.25,
-        rescale: Literal["divide", "reset", "none"] = "divide",
-        folds: int = 4,
+        anneal: float | None = None,
+        rescale: Literal["divide", "reset", "none"] | None = None,
+        folds: int | None = None,
         grouping: Literal["auto", "search", "class", "none"] = "auto",
         n_strata: int | None = None,
         hidden: Sequence[int] = (64,),
@@ -70,55 +72,56 @@ class _RPO(DomainEstimator):
         self.verbose = verbose
 
     def _method(self) -> tuple[Method, dict[str, Any]]:
+        if self.scheme not in SCHEMES:
+            raise InputError(f"scheme is {self.scheme!r}: use one of {', '.join(SCHEMES)}")
         values = {
+            "scheme": self.scheme,
+            "strength": self.strength * (self._unit if self.scheme == "calibrated" else 1.0),
             "lam": self.lam,
-            "anneal": self.anneal,
+            "density_exponent": self.density_exponent,
             "reduction": self.reduction,
             "estimator": self.irm_estimator,
+            "anneal": self.anneal,
             "rescale": self.rescale,
             "folds": self.folds,
         }
-        if self.scheme not in SCHEMES:
-            raise InputError(f"scheme is {self.scheme!r}: use one of {', '.join(SCHEMES)}")
-        if self.scheme == "weights":
-            return get_method("rpo-weights"), {**values, "eta": self.strength * ETA}
-        own = {"strength": self.strength, "scheme": self.scheme, "density_exponent": self.density_exponent}
-        return get_method("rpo"), {**values, **own}
+        return get_method("rpo"), {name: value for name, value in values.items() if value is not None}
 
 
 class RPORegressor(RegressorTarget, RegressorMixin, _RPO):  # type: ignore[misc]
-    r"""Regression by RPO: Σ_e R_e + Σ_e η_e G_e² + λ Σ_e mean_i ρ_i ‖∇f(x_i)‖², with an eye to the data's quality.
+    r"""Regression by RPO: Σ_e R_e + Σ_e η_e G_e² + λ Σ_e mean_i ρ_i ‖∇f(x_i)‖², η_e and ρ_i by the data's quality.
 
-    Quality decides what a row counts in these means (the default), or else η and ρ.
+    A first training says how noisy each cell (stratum of a domain) is; poor domains then get a small η_e, and rows of
+    noisy or scarce cells a large ρ_i, in a second training (the paper's Algorithm 1).
 
     Parameters
     ----------
-    scheme : {"weights", "calibrated", "paper"}
-        Rows that count by the quality of their cell (method `rpo-weights`), on the features whose slope is the same in
-        every domain, if that is at least half of them; or penalties by quality: Proposition 1 with mended scales, or
-        to the letter.
+    scheme : {"calibrated", "paper"}
+        Algorithm 1 with its scales mended, or to the letter. The scheme decides whatever is None below:
+        "calibrated" takes means, cross-fits the noise in four folds, shrinks it, and brings η and ρ to a mean of one;
+        "paper" takes sums, the residuals of the training rows, and Proposition 1 as printed.
     strength : float
         What all η_e are multiplied by.
     lam : float or None
         λ; None takes (Σ_e 1/N_e)^(2/5), or with folds, unless the scheme is "paper", the best of that, a tenth and a
         hundredth of it.
     density_exponent : float or None
-        The exponent of the density in ρ; None takes the scheme's.
-    reduction : {"mean", "sum"}
-        Means (Eq. 1) or sums over rows (Eq. 4 of the paper).
+        The exponent of the density in ρ: −0.4 ("calibrated") or −0.8 ("paper").
+    reduction : {"mean", "sum"} or None
+        Means (Eq. 1, "calibrated") or sums over rows (Eq. 4, "paper").
     irm_estimator : {"square", "split"}
         The square of the dummy gradient, or the unbiased product of two halves of the batch.
-    anneal : float
-        The share of the training with η ≤ 1.
-    rescale : {"divide", "reset", "none"}
-        After that: divide the loss by the mean of η, or start Adam's moments anew.
-    folds : int
-        Folds for cross-fitting the noise; 0 takes the residuals of the training rows themselves.
+    anneal : float or None
+        The share of the training with η ≤ 1: a quarter ("calibrated") or none ("paper").
+    rescale : {"divide", "reset", "none"} or None
+        After that: divide the loss by the mean of η ("calibrated"), start Adam's moments anew, or neither ("paper").
+    folds : int or None
+        Folds for cross-fitting the noise, four ("calibrated"); 0 takes the residuals of the training rows ("paper").
     grouping : {"auto", "search", "class", "none"}
         Where strata come from if `fit` is given none: found in the features, the classes, or one for all.
-        "auto" searches for a regression and takes the classes for a classification.
+        "auto" searches for a regression and makes one stratum for a classification.
     n_strata : int or None
-        How many strata to find; None chooses 8 to 12.
+        How many strata to search for; None chooses 8 to 12.
     hidden : sequence of int
         Widths of the hidden layers of the ReLU network.
     module : nn.Module, callable or None
@@ -126,7 +129,7 @@ class RPORegressor(RegressorTarget, RegressorMixin, _RPO):  # type: ignore[misc]
     steps, batch_size, learning_rate, schedule
         The training with Adam; `batch_size` is per domain, None all rows, "auto" all rows up to 4096.
     standardize : bool
-        Bring features to mean 0 and deviation 1.
+        Bring features, and the target of a regression, to mean 0 and deviation 1.
     random_state : int or None
         The seed: the same seed gives the same model.
     dtype, device, compile, verbose
@@ -135,8 +138,7 @@ class RPORegressor(RegressorTarget, RegressorMixin, _RPO):  # type: ignore[misc]
     Attributes
     ----------
     quality_ : DataFrame
-        A row for each domain and stratum, worst first: n, density, noise, rho (and under "weights" weight), and
-        whether it could be judged.
+        A row for each domain and stratum, worst first: n, density, noise, rho, and whether it could be judged.
     penalties_ : FittedPenalties
         `eta` by domain, `rho` by domain and stratum, `lam`.
 
@@ -148,13 +150,17 @@ class RPORegressor(RegressorTarget, RegressorMixin, _RPO):  # type: ignore[misc]
     >>> domains = np.repeat(["a", "b", "c"], 100)
     >>> y = X[:, 0] + rng.normal(size=300) * np.where(domains == "c", 2.0, 0.1)
     >>> model = rpo.RPORegressor(steps=200).fit(X, y, domains=domains)
-    >>> str(model.quality_.loc[0, "domain"])
+    >>> model.penalties_.eta.idxmin()  # the poorest domain
     'c'
     """
 
 
 class RPOClassifier(ClassifierTarget, ClassifierMixin, _RPO):  # type: ignore[misc]
-    """Classification by RPO; parameters and attributes as in `RPORegressor`, strata by default the classes.
+    """Classification by RPO; parameters and attributes as in `RPORegressor`, all rows by default one stratum.
+
+    Under "calibrated" the dummy classifier of the IRM penalty stretches the logits about the log-odds of the classes'
+    shares (about zero in the paper, which distorts the shares of rare classes), and η is twice that of a
+    regression, for the logistic loss bends less than the squared one.
 
     Examples
     --------
@@ -166,3 +172,6 @@ class RPOClassifier(ClassifierTarget, ClassifierMixin, _RPO):  # type: ignore[mi
     >>> model.predict([[3.0, 0, 0], [-3.0, 0, 0]]).tolist()
     ['yes', 'no']
     """
+
+    # The second derivative of the logistic loss is 1/4 at most, that of the squared loss 2: the same η asks less.
+    _unit = 2.0

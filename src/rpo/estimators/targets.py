@@ -13,7 +13,9 @@ from rpo.functional.losses import Task, probability
 
 
 class RegressorTarget:
-    """The target of a regression: standardised, so that penalties mean the same on any scale."""
+    """The target of a regression: standardised, so that penalties mean the same on any scale, unless asked not to."""
+
+    standardize: bool
 
     def _encode(self, y: NDArray[Any], weight: Array) -> tuple[Array, Task]:
         try:
@@ -21,7 +23,7 @@ class RegressorTarget:
         except (TypeError, ValueError):
             raise InputError("the target of a regression must be numbers; for classes use a classifier") from None
         check_target(values, weight)
-        mean, scale = weighted_moments(values[:, None], weight)
+        mean, scale = weighted_moments(values[:, None], weight) if self.standardize else (np.zeros(1), np.ones(1))
         self.y_mean_, self.y_scale_ = float(mean[0]), float(scale[0])
         return (values - self.y_mean_) / self.y_scale_, "regression"
 

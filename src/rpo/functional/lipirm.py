@@ -62,6 +62,7 @@ def squared_dummy_gradient(
     task: Task,
     estimator: Estimator = "square",
     group: "ProcessGroup | None" = None,
+    centre: Tensor | None = None,
 ) -> Tensor:
     r"""G_e² for every domain, estimated as `squared_mean` does.
 
@@ -69,7 +70,7 @@ def squared_dummy_gradient(
     >>> squared_dummy_gradient(output, y, torch.tensor([0, 0]), torch.ones(2), 1, "regression")
     tensor([49.])
     """
-    return squared_mean(sample_dummy_gradient(output, y, task), domain, weight, n_domains, estimator, group)
+    return squared_mean(sample_dummy_gradient(output, y, task, centre), domain, weight, n_domains, estimator, group)
 
 
 def lipirm_terms(
@@ -88,6 +89,7 @@ def lipirm_terms(
     estimator: Estimator = "square",
     size: Tensor | None = None,
     group: "ProcessGroup | None" = None,
+    centre: Tensor | None = None,
 ) -> dict[str, Tensor]:
     r"""The three terms of the loss by name, from outputs and squared input gradients.
 
@@ -96,7 +98,7 @@ def lipirm_terms(
 
     The sums are means times `size`, the weight of each domain in the whole data set, so that a
     mini-batch estimates the same loss. `slope=None` leaves the Lipschitz term out. With a `group` the rows are those
-    of all its processes.
+    of all its processes. `centre` is what the dummy classifier stretches the output about, zero if not given.
 
     >>> terms = lipirm_terms(torch.tensor([[1.0], [3.0]]), torch.ones(2), torch.tensor([0.0, 1.0]),
     ...     torch.tensor([0, 0]), torch.ones(2), eta=1.0, rho=1.0, lam=0.5, n_domains=1, task="regression",
@@ -107,7 +109,7 @@ def lipirm_terms(
     if reduction not in ("mean", "sum"):
         raise InputError(f"unknown reduction {reduction!r} of the loss: use 'mean' (Eq. 1) or 'sum' (Eq. 4)")
     row = domain_share(weight, domain, n_domains, group)
-    square = squared_dummy_gradient(output, y, domain, weight, n_domains, task, estimator, group)
+    square = squared_dummy_gradient(output, y, domain, weight, n_domains, task, estimator, group, centre)
     if reduction == "sum":
         size = domain_sum(weight, domain, n_domains, group) if size is None else size
         row = row * size[domain]

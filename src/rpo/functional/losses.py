@@ -39,20 +39,21 @@ def sample_loss(output: Tensor, y: Tensor, task: Task) -> Tensor:
     return F.cross_entropy(output, y, reduction="none")
 
 
-def sample_dummy_gradient(output: Tensor, y: Tensor, task: Task) -> Tensor:
+def sample_dummy_gradient(output: Tensor, y: Tensor, task: Task, centre: Tensor | None = None) -> Tensor:
     r"""d/dw l(w·f, y) at w = 1, which is f · ∂l/∂f: the summand of the IRM term of Eq. 1 and Eq. 4.
 
     Squared loss 2(f − y)f; logistic (sigmoid(f) − y)f; softmax Σ_c f_c (p_c − y_c). The closed form
-    needs no second-order graph.
+    needs no second-order graph. With a `centre` c, `(c,)`, w stretches f about it: d/dw l(c + w·(f − c), y).
 
     >>> sample_dummy_gradient(torch.tensor([[1.0], [3.0]]), torch.tensor([0.0, 1.0]), "regression")
     tensor([ 2., 12.])
     """
+    stretched = output if centre is None else output - centre
     if task == "regression":
-        return 2 * (output[:, 0] - y) * output[:, 0]
+        return 2 * (output[:, 0] - y) * stretched[:, 0]
     if task == "binary":
-        return (output[:, 0].sigmoid() - y) * output[:, 0]
-    return (output * output.softmax(1)).sum(1) - output.gather(1, y[:, None])[:, 0]
+        return (output[:, 0].sigmoid() - y) * stretched[:, 0]
+    return (stretched * output.softmax(1)).sum(1) - stretched.gather(1, y[:, None])[:, 0]
 
 
 def probability(output: Tensor, task: Task) -> Tensor:

@@ -7,11 +7,12 @@ import torch
 from torch import Tensor
 
 from rpo.engine.data import Batch
-from rpo.engine.method import BOTH, State, Terms, Values, log_uniform, method
+from rpo.engine.method import BOTH, State, Terms, Values, log_uniform, method, uniform
 from rpo.engine.nets import Net, Params
+from rpo.exceptions import InputError
 from rpo.functional.penalties import Penalties, optimal_lambda, optimal_penalties
 from rpo.functional.statistics import Array, borrow, cell_weight, r_hat, shrink, sigma
-from rpo.methods.terms import ANNEAL, LIPIRM_OPTIONS, lipirm
+from rpo.methods.terms import ESTIMATOR, lipirm
 
 if TYPE_CHECKING:
     from rpo.engine.training import Preparation
@@ -19,19 +20,23 @@ if TYPE_CHECKING:
 # What the calibrated scheme tries of λ by formula, which is far too large for smooth truths (docs/theory.md).
 LAM_FRACTIONS = (1.0, 0.1, 0.01)
 
+# By default Algorithm 1 to the letter: sums (Eq. 4), the residuals of the rows trained on, η in force from the first
+# step, nothing rescaled.
 SPACE = {
     "strength": log_uniform(1.0, 0.1, 100.0),
     "lam": log_uniform(None, 1e-4, 1.0),
-    "anneal": ANNEAL,
+    "anneal": uniform(0.0, 0.0, 0.9),
 }
-LATER = ("strength", "anneal")
 OPTIONS = {
-    **{name: values for name, values in LIPIRM_OPTIONS.items() if name != "reduction"},
     "reduction": ("sum", "mean"),
+    "estimator": ESTIMATOR,
+    "rescale": ("none", "divide", "reset"),
     "scheme": ("paper", "calibrated"),
     "density_exponent": (None,),
     "folds": (0,),
 }
+SCHEMES = {"calibrated": {"reduction": "mean", "anneal": 0.25, "rescale": "divide", "folds": 4}}
+LATER = ("strength", "anneal")
 
 
 def algorithm_1(run: "Preparation") -> State:
@@ -41,7 +46,8 @@ def algorithm_1(run: "Preparation") -> State:
     first = first_stage(run) if run.first is None else run.first
     # 4. For all e and k, estimate r̂_ek and σ²_ek.
     noise = [noise_of(run, model, first["residual"][model]) for model in range(run.models)]
-    sigmas = [shrink(s, n) if run.option("scheme") == "calibrated" else s for s, n in noise]
+    literal = run.option("scheme") == "paper"
+    sigmas = [s if literal else shrink(borrow(s, n), n) for s, n in noise]
     # 5. For all e and k, compute ρ_k* and η_e* using Proposition 1.
     penalties = [penalties_of(run, model, sigmas[model]) for model in range(run.models)]
     # 6. Randomly reinitialise the parameters.  7. Train with the LipIRM loss: the engine does, with this state.
@@ -50,6 +56,7 @@ def algorithm_1(run: "Preparation") -> State:
         "rho": run.tensor([np.nan_to_num(p.rho) for p in penalties]),
         "lam": first["lam"],
         "sigma": run.tensor([np.nan_to_num(s) for s in sigmas]),
+        "centre": run.tensor([centre_of(run, model) for model in range(run.models)]),
     }
 
 
@@ -66,10 +73,13 @@ def first_stage(run: "Preparation") -> State:
 def residuals(run: "Preparation", method: str, fractions: tuple[float, ...], **numbers: float) -> State:
     r"""Squared `residual`s of a first training, and `lam`: as given, else the fraction of (Σ_e 1/N_e)^(2/5) that
     makes them smallest."""
+    folds = run.option("folds")
+    if not isinstance(folds, int) or folds < 0 or folds == 1:
+        raise InputError(f"folds is {folds!r}: use 0 for the residuals of the training rows, or 2 or more")
     formula = run.tensor([optimal_lambda(size) for size in run.data.size(run.models).cpu().numpy()])
     free = run.number("lam").isnan()[:, None]
     lam = torch.where(free, formula[:, None] * run.tensor([fractions]), run.number("lam")[:, None])
-    residual = run.squared_residuals(method, folds=run.option("folds"), lam=lam, **numbers)
+    residual = run.squared_residuals(method, folds=folds, lam=lam, **numbers)
     weight = run.data.weight.expand(run.models, -1)[:, None]
     best = (weight * residual).sum(2).argmin(1)
     model = torch.arange(run.models, device=best.device)
@@ -77,11 +87,11 @@ def residuals(run: "Preparation", method: str, fractions: tuple[float, ...], **n
 
 
 def noise_of(run: "Preparation", model: int, residual: Tensor) -> tuple[Array, Array]:
-    r"""σ_ek of one model, borrowed where a cell is too small, and N_ek."""
+    r"""σ_ek and N_ek of one model."""
     domain, stratum, weight = run.rows(model)
     shape = {"n_domains": run.data.n_domains, "n_strata": run.data.n_strata}
     count = cell_weight(domain, stratum, weight=weight, **shape)
-    return borrow(sigma(residual.cpu().numpy(), domain, stratum, weight=weight, **shape), count), count
+    return sigma(residual.cpu().numpy(), domain, stratum, weight=weight, **shape), count
 
 
 def penalties_of(run: "Preparation", model: int, noise: Array) -> Penalties:
@@ -98,6 +108,22 @@ def penalties_of(run: "Preparation", model: int, noise: Array) -> Penalties:
     )
 
 
+def centre_of(run: "Preparation", model: int) -> Array:
+    r"""What the dummy classifier stretches the output about: zero, or (calibrated) log-odds of the classes' shares.
+
+    A regression's target is centred before it comes here. Without the same for classes the penalty pulls at the
+    intercept of a rare class, and the predicted shares come out wrong.
+    """
+    data = run.data
+    if run.option("scheme") == "paper" or data.task == "regression":
+        return np.zeros(data.n_outputs)
+    y = (data.y[model] if data.stacked else data.y).cpu().numpy().astype(int)
+    _, _, weight = run.rows(model)
+    count = 0.5 + np.bincount(y, weight, minlength=data.n_classes)  # a class may have no row at all
+    log: Array = np.log(count / count.sum())
+    return log if data.task == "multiclass" else log[1:] - log[:1]
+
+
 @method(
     "rpo",
     tasks=BOTH,
@@ -106,10 +132,11 @@ def penalties_of(run: "Preparation", model: int, noise: Array) -> Penalties:
     prepare=algorithm_1,
     first_stage=first_stage,
     later=LATER,
-    version=2,
+    schemes=SCHEMES,
+    version=3,
     cite="Yu et al. 2022",
 )
 def rpo(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""Σ_e Σ_i l_i + Σ_e η_e* (d/dw Σ_i l_i)² + λ Σ_e Σ_i ρ*(x_i) ‖∇ₓf(x_i)‖²"""
     rho = state["rho"][batch.domain, batch.stratum]
-    return lipirm(net, params, batch, hp, eta=state["eta"], rho=rho, lam=state["lam"])
+    return lipirm(net, params, batch, hp, eta=state["eta"], rho=rho, lam=state["lam"], centre=state["centre"])

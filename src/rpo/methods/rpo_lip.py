@@ -3,7 +3,7 @@
 from rpo.engine.data import Batch
 from rpo.engine.method import BOTH, State, Terms, Values, method
 from rpo.engine.nets import Net, Params
-from rpo.methods.rpo import LATER, OPTIONS, SPACE, algorithm_1, first_stage
+from rpo.methods.rpo import LATER, OPTIONS, SCHEMES, SPACE, algorithm_1, first_stage
 from rpo.methods.terms import lipirm
 
 
@@ -15,10 +15,11 @@ from rpo.methods.terms import lipirm
     prepare=algorithm_1,
     first_stage=first_stage,
     later=LATER,
-    version=2,
+    schemes=SCHEMES,
+    version=3,
     cite="Yu et al. 2022",
 )
 def rpo_lip(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""Σ_e Σ_i l_i + Σ_e (d/dw Σ_i l_i)² + λ Σ_e Σ_i ρ*(x_i) ‖∇ₓf(x_i)‖²"""
     rho = state["rho"][batch.domain, batch.stratum]
-    return lipirm(net, params, batch, hp, eta=hp.strength, rho=rho, lam=state["lam"])
+    return lipirm(net, params, batch, hp, eta=hp.strength, rho=rho, lam=state["lam"], centre=state["centre"])

@@ -8,7 +8,7 @@ from rpo.engine.data import Batch
 from rpo.engine.method import BOTH, State, Terms, Values, method
 from rpo.engine.nets import Net, Params
 from rpo.functional.statistics import cell_weight
-from rpo.methods.rpo import LATER, OPTIONS, SPACE, algorithm_1, first_stage, rpo
+from rpo.methods.rpo import LATER, OPTIONS, SCHEMES, SPACE, algorithm_1, first_stage, rpo
 
 if TYPE_CHECKING:
     from rpo.engine.training import Preparation
@@ -36,7 +36,8 @@ def uniform(run: "Preparation") -> State:
     prepare=uniform,
     first_stage=first_stage,
     later=LATER,
-    version=2,
+    schemes=SCHEMES,
+    version=3,
     cite="control",
 )
 def rpo_uniform(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:

@@ -10,7 +10,7 @@ from torch import Tensor
 from rpo.engine.data import COLUMNS, Batch, Data
 from rpo.engine.method import BOTH, State, Terms, Values, log_uniform, method, uniform
 from rpo.engine.nets import Net, Params
-from rpo.functional.statistics import Array, shrink
+from rpo.functional.statistics import Array, borrow, shrink
 from rpo.functional.weights import CLIP, beyond_ordinary, clip_ratio, informativeness, mean_one, precision, spread
 from rpo.mapped import blocks, on_disk
 from rpo.methods.erm_screened import kept_features
@@ -108,8 +108,9 @@ def prepare(run: "Preparation") -> State:
 
 
 def cells_of(run: "Preparation", model: int, residual: Tensor) -> tuple[Array, Array]:
-    r"""σ_ek of one model, shrunk if asked for, and N_ek."""
+    r"""σ_ek of one model, borrowed where a cell is too small and shrunk if asked for, and N_ek."""
     noise, count = noise_of(run, model, residual)
+    noise = borrow(noise, count)
     return shrink(noise, count) if run.option("shrink") == "on" else noise, count
 
 

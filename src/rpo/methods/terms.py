@@ -96,7 +96,15 @@ def irm(dummy: Tensor, batch: Batch, hp: Values) -> tuple[Tensor, Tensor]:
 
 
 def lipirm(
-    net: Net, params: Params, batch: Batch, hp: Values, *, eta: Tensor, rho: Tensor | float, lam: Tensor
+    net: Net,
+    params: Params,
+    batch: Batch,
+    hp: Values,
+    *,
+    eta: Tensor,
+    rho: Tensor | float,
+    lam: Tensor,
+    centre: Tensor | None = None,
 ) -> Terms:
     r"""The LipIRM loss with given penalties; `reduction="mean"` is Eq. 1 over the number of domains, `"sum"` Eq. 4.
 
@@ -118,6 +126,7 @@ def lipirm(
         reduction=hp.reduction,
         estimator=hp.estimator,
         size=batch.size,
+        centre=centre,
     )
     if hp.reduction == "mean":
         divisor = divisor * present(batch)

@@ -17,6 +17,7 @@ from rpo.functional.significance import compare as against
 from rpo.functional.significance import paired
 from rpo.functional.statistics import MIN_ROWS
 from rpo.grouping import NamedStrata
+from rpo.grouping.choice import Grouping
 from rpo.methods import get_method
 from rpo.methods import methods as registered
 from rpo.progress import Show
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
 
 MEAN = "mean"
 STEPS, HIDDEN = 300, (32,)
-# What the estimators take for RPO by penalties and its kin; other methods keep the registry's defaults.
-OPTIONS: dict[str, JsonValue] = {"scheme": "calibrated", "reduction": "mean", "folds": 4}
+# What the estimators take for RPO and its kin; other methods keep the registry's defaults.
+OPTIONS: dict[str, JsonValue] = {"scheme": "calibrated"}
 MOST_ROWS = 20_000
 FULL_BATCH = 4096
 
@@ -79,6 +80,7 @@ def compare(
     domain: str,
     groups: Sequence[str] = (),
     task: AskedTask = "auto",
+    grouping: Grouping = "auto",
     methods: Sequence[str] = (),
     seeds: int = 3,
     drop: Sequence[str] = (),
@@ -93,27 +95,29 @@ def compare(
     """Hold every domain out in turn, train every method (or those named, with RPO and ERM), and say what helps.
 
     With `out`, every training is kept there as soon as it is done: the same call goes on where it stopped. With
-    `cluster`, the address of a Dask scheduler, its workers train.
+    `cluster`, the address of a Dask scheduler, its workers train. `grouping` as in `quality`.
 
     >>> rng = np.random.default_rng(0)
     >>> table = pd.DataFrame({"x": rng.normal(size=90), "d": ["a", "b", "c"] * 30})
     >>> table["y"] = table["x"] + 0.3 * rng.normal(size=90)
     >>> found = compare(table, target="y", domain="d", methods=["coral"], seeds=2, steps=20, progress=False)
     >>> sorted(found.methods["method"])
-    ['coral', 'erm-l2', 'mean', 'rpo-weights', 'weights permuted', 'weights uniform']
+    ['coral', 'erm-l2', 'mean', 'rpo', 'rpo-permuted', 'rpo-uniform']
     """
     rule = get_rule(selection)
     workers = cluster_at(cluster)
     if seeds < 2:
         raise InputError(f"seeds is {seeds}: give at least two, for a deviation needs two")
     ready = prepare(frame, target=target, domain=domain, groups=groups, task=task, drop=drop, category=category)
+    if groups and grouping != "auto":
+        raise InputError(f"grouping={grouping!r} is ignored when columns for strata are named: leave out one of them")
     ready = _cut(ready)
     rows = study_rows(ready, methods)
     with ExitStack() as stack:
         if out is None:
             out = stack.enter_context(tempfile.TemporaryDirectory())
         folder = Path(out)
-        folds = write_folds(ready, folder, steps=steps, progress=progress)
+        folds = write_folds(ready, folder, grouping=grouping, steps=steps, progress=progress)
         use_folder(folder)
         study = _study(ready, folds, rows, seeds, steps, selection == "leave-one-out")
         records = _execute(study, folder, jobs, workers and _with_table(workers, folder, folds), progress)
@@ -126,7 +130,7 @@ def study_rows(ready: Prepared, names: Sequence[str]) -> tuple[Row, ...]:
 
     >>> table = pd.DataFrame({"x": range(30), "y": range(30), "d": [0, 1, 2] * 10})
     >>> [row.label for row in study_rows(prepare(table, target="y", domain="d"), ["coral"])]
-    ['rpo-weights', 'weights permuted', 'weights uniform', 'erm-l2', 'coral', 'mean']
+    ['rpo', 'rpo-permuted', 'rpo-uniform', 'erm-l2', 'coral', 'mean']
     """
     from rpo.tables.residuals import encoded
 
@@ -134,17 +138,12 @@ def study_rows(ready: Prepared, names: Sequence[str]) -> tuple[Row, ...]:
     for name in names:
         if name != MEAN:
             get_method(name).check_task(fits)
-    permuted, uniform = CONTROLS
+    wanted = [OURS, *CONTROLS, PLAIN, *(names or sorted(method.name for method in registered(fits)))]
     rows = [
-        Row(OURS, OURS),
-        Row(permuted, OURS, options={"placement": "permuted"}),
-        Row(uniform, OURS, grid=({"power": 0.0},)),
+        Row(name, name, grid_of(name), OPTIONS if "scheme" in get_method(name).options else {})
+        for name in dict.fromkeys(wanted)
+        if name != MEAN
     ]
-    wanted = [PLAIN, *(names or sorted(method.name for method in registered(fits)))]
-    for name in dict.fromkeys(wanted):
-        if name not in (OURS, MEAN):
-            ours = set(OPTIONS) <= set(get_method(name).options)
-            rows.append(Row(name, name, grid_of(name), OPTIONS if ours else {}))
     return (*rows, Row(MEAN, MEAN)) if ready.task == "regression" else tuple(rows)
 
 

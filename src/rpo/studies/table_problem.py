@@ -19,6 +19,7 @@ from rpo.frames.preparing import Prepared
 from rpo.functional.losses import Task
 from rpo.functional.statistics import MIN_ROWS
 from rpo.grouping import find_strata
+from rpo.grouping.choice import GROUPINGS, Grouping, chosen_grouping
 from rpo.progress import Bar, Show
 from rpo.studies.problems import Problem, problem
 from rpo.tables.residuals import encoded, residuals
@@ -55,7 +56,15 @@ def table_file(sha256: str) -> Path:
     return Path("tables", f"{sha256}.safetensors")
 
 
-def write_folds(ready: Prepared, folder: Path, *, seed: int = 0, steps: int = 400, progress: Show = "auto") -> Folds:
+def write_folds(
+    ready: Prepared,
+    folder: Path,
+    *,
+    grouping: Grouping = "auto",
+    seed: int = 0,
+    steps: int = 400,
+    progress: Show = "auto",
+) -> Folds:
     """Deal the domains into folds, find the strata of each fold in its training domains, and write all that down.
 
     Every domain is held out once: alone if there are at most ten, else together with others, dealt by size.
@@ -73,6 +82,7 @@ def write_folds(ready: Prepared, folder: Path, *, seed: int = 0, steps: int = 40
     number = min(len(labels), MOST_FOLDS)
     fold[np.lexsort((labels, -count))] = np.arange(len(labels)) % number
     y, task, classes, _ = encoded(ready)
+    source = chosen_grouping(grouping, classes=task != "regression")
     groups = ready.groups.labels if ready.groups else np.zeros(0)
     given: dict[str, NDArray[Any]] = {
         "X": ready.X,
@@ -80,7 +90,7 @@ def write_folds(ready: Prepared, folder: Path, *, seed: int = 0, steps: int = 40
         "domain": domain.astype(np.int64),
         "fold": fold,
         "groups": groups.astype(np.int64),
-        "task": np.array([TASKS.index(task), classes, seed, steps]),
+        "task": np.array([TASKS.index(task), classes, seed, steps, GROUPINGS.index(source)]),
     }
     given = {name: np.ascontiguousarray(array) for name, array in given.items()}
     sha = hashlib.sha256(save(given)).hexdigest()[:20]
@@ -89,18 +99,20 @@ def write_folds(ready: Prepared, folder: Path, *, seed: int = 0, steps: int = 40
         strata = np.zeros((number, len(y)), dtype=np.int64)
         with Bar(number, "strata of each fold", progress) as bar:
             for f in range(number):
-                strata[f] = _strata(ready, fold[domain] != f, seed, steps)
+                strata[f] = _strata(ready, fold[domain] != f, source, seed, steps)
                 bar.advance()
         write_whole(file, save(given | {"strata": strata}))
     held = tuple(tuple(str(name) for name in labels[fold == f]) for f in range(number))
     return Folds(sha, held, dict(zip(map(str, labels), map(int, count), strict=True)))
 
 
-def _strata(ready: Prepared, inside: NDArray[np.bool_], seed: int, steps: int) -> NDArray[np.int64]:
+def _strata(ready: Prepared, inside: NDArray[np.bool_], grouping: Grouping, seed: int, steps: int) -> NDArray[np.int64]:
     """The stratum of each row; strata that are looked for are found without a look at the domains held out."""
     if ready.groups is not None:
         return ready.groups.labels.astype(np.int64)
-    if ready.task == "classification":
+    if grouping == "none":
+        return np.zeros(len(ready.y), dtype=np.int64)
+    if grouping == "class":
         return np.unique(ready.y, return_inverse=True)[1].astype(np.int64)
     part = replace(ready, X=ready.X[inside], y=ready.y[inside], domains=ready.domains[inside])
     first = residuals(part, seed=seed, steps=steps, progress=False)

@@ -6,13 +6,13 @@ from rpo.tables.model import OURS, PLAIN
 from rpo.tables.words import p_equals
 
 SURE = 0.05
-CONTROLS = ("weights permuted", "weights uniform")
+CONTROLS = ("rpo-permuted", "rpo-uniform")
 
 
 def verdict(methods: pd.DataFrame, domains: int) -> str:
     """Does RPO help, by how much, how sure; what is best; and whether it is the placement that helps.
 
-    >>> table = pd.DataFrame({"method": ["rpo-weights", "erm-l2"], "error": [0.5, 1.0], "p paired": [None, 0.001],
+    >>> table = pd.DataFrame({"method": ["rpo", "erm-l2"], "error": [0.5, 1.0], "p paired": [None, 0.001],
     ...                       "worse in": [None, 0.9], "difference": [0.0, 0.5]})
     >>> verdict(table, 10).split(":")[0]
     'RPO helps on this table'
@@ -33,9 +33,11 @@ def verdict(methods: pd.DataFrame, domains: int) -> str:
         as_good = [name for name in controls if not (table["p paired"][name] < SURE and error[name] > error[OURS])]
         if as_good:
             names = " and ".join(as_good)
-            sentences.append(f"{names} did as well: it is not the weights that help, nor where they are put.")
+            sentences.append(f"{names} did as well: it is not where the penalties are put that helps.")
         else:
-            sentences.append("The same weights put elsewhere, or none, did worse: it is where they are put that helps.")
+            sentences.append(
+                "The same penalties permuted or made uniform did worse: it is where they are put that helps."
+            )
     return " ".join(sentences)
 
 

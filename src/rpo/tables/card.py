@@ -17,8 +17,7 @@ VERSIONS = ("rpo", "torch", "numpy", "scikit-learn", "pandas")
 def card_text(model: "TableModel") -> str:
     """Markdown: data, columns, domains with their penalties, versions, use."""
     estimator = model.estimator
-    scheme = getattr(estimator, "scheme", None)
-    method = estimator.method if scheme is None else "rpo-weights" if scheme == "weights" else "rpo"
+    method = getattr(estimator, "method", "rpo")
     lines = [
         f"# {plain(model.target)} by {method}",
         "",

@@ -4,7 +4,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,12 +12,11 @@ import pandas as pd
 from rpo.exceptions import InputError
 from rpo.frames.columns import Column, as_text, names_of, transform, typed
 from rpo.frames.preparing import Prepared, Task
+from rpo.grouping.choice import Grouping
 from rpo.io import few
 
-OURS, PLAIN = "rpo-weights", "erm-l2"  # what is fitted unless asked otherwise, and what it must beat
+OURS, PLAIN = "rpo", "erm-l2"  # what is fitted unless asked otherwise, and what it must beat
 MOST_NAMED = 5
-# Methods that have an estimator of their own, by the scheme that it has for them.
-SCHEMES = {"rpo-weights": "weights", "rpo": "calibrated"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +37,7 @@ def fit_table(
     ready: Prepared,
     *,
     method: str = OURS,
-    grouping: Literal["auto", "search", "class", "none"] = "auto",
+    grouping: Grouping = "auto",
     steps: int = 400,
     random_state: int = 0,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -55,10 +54,11 @@ def fit_table(
     from rpo import estimators
 
     common: dict[str, Any] = {"grouping": grouping, "steps": steps, "random_state": random_state}
-    ours = method in SCHEMES
     kind = "Regressor" if ready.task == "regression" else "Classifier"
-    named = {"scheme": SCHEMES[method]} if ours else {"method": method}
-    estimator = getattr(estimators, f"RPO{kind}" if ours else f"Domain{kind}")(**named, **common)
+    if method == OURS:
+        estimator = getattr(estimators, f"RPO{kind}")(**common)
+    else:
+        estimator = getattr(estimators, f"Domain{kind}")(method, **common)
     strata = None if ready.groups is None else np.asarray(ready.groups.names, dtype=object)[ready.groups.labels]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

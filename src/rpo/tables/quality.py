@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -18,15 +18,13 @@ from rpo.functional.significance import holm
 from rpo.functional.statistics import MIN_ROWS, borrow, cell_weight, r_hat, shrink, sigma
 from rpo.grouping import find_strata
 from rpo.grouping.cells import codes
+from rpo.grouping.choice import Grouping, chosen_grouping
 from rpo.progress import Show
 from rpo.tables.grouped import SURE, judge
 from rpo.tables.residuals import STEPS, Residuals, residuals
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Grouping = Literal["auto", "search", "class", "none"]
-GROUPINGS = ("auto", "search", "class", "none")
 
 SCARCE = 0.5  # of an even share: below it, a domain or a stratum is scarce
 MOST_ROWS = 100  # rows to look at first
@@ -88,7 +86,8 @@ def quality(
     """Which domains and strata of a table are noisy or scarce, how sure that is, and which rows to look at first.
 
     Strata are the combinations of the `groups` columns if some are named; else they are found where the noise differs
-    most (`grouping="search"`, the default for a regression), or are the classes (for a classification).
+    most (`grouping="search"`, the default for a regression), or all rows are one (`"none"`, for a classification), or
+    they are the classes (`"class"`, by which the rarer class looks noisy on clean data, too).
 
     >>> rng = np.random.default_rng(0)
     >>> table = pd.DataFrame({"x": rng.normal(size=300), "site": ["a", "b", "c"] * 100})
@@ -115,10 +114,9 @@ def assess(
     >>> assess(prepare(table, target="y", domain="d"), grouping="none", steps=20).stratum_names
     ('all rows',)
     """
-    if grouping not in GROUPINGS:
-        raise InputError(f"grouping {grouping!r} is unknown: use one of {', '.join(GROUPINGS)}")
-    if grouping == "class" and ready.task == "regression":
-        raise InputError("grouping 'class' needs classes: use search or none for a regression")
+    if ready.groups is not None and grouping != "auto":
+        raise InputError(f"grouping={grouping!r} is ignored when columns for strata are named: leave out one of them")
+    grouping = chosen_grouping(grouping, classes=ready.task == "classification")
     found = residuals(ready, seed=random_state, steps=steps, progress=progress)
     shape = {"n_domains": len(found.domains)}
     by_domain = sigma(found.squared, found.domain, np.zeros_like(found.domain), n_strata=1, **shape)
@@ -126,8 +124,6 @@ def assess(
     # Against what is usual in its domain: a noisy domain must not make a stratum look noisy that it happens to fill.
     usual = shrink(borrow(by_domain, size), size)[found.domain, 0] ** 2
     relative = found.squared / np.maximum(usual, 1e-300)
-    if grouping == "auto":
-        grouping = "search" if ready.task == "regression" else "class"
     searched = grouping == "search" and ready.groups is None
     stratum, names, p_strata = _strata(ready, found, relative, grouping, random_state)
     cell = np.unique(found.domain * len(names) + stratum, return_inverse=True)[1]
