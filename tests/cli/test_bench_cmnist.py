@@ -5,8 +5,8 @@ import json
 import pytest
 
 from rpo.paper import cmnist, severity
-from rpo.studies.curves import Curve
-from rpo.studies.profiles import Profile
+from rpo.studies.figures import Curve
+from rpo.studies.study import Profile
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rpo.paper import nico
-from rpo.studies.profiles import Profile
+from rpo.studies.study import Profile
 
 BACKBONE = """
 from torch import nn

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rpo.exceptions import InputError
-from rpo.grouping import strata_from_classes, strata_from_columns
+from rpo.grouping import strata_from_columns
 
 
 def test_numbers_are_cut_into_bins_of_equal_weight() -> None:
@@ -42,9 +42,3 @@ def test_bad_input_is_one_clear_line() -> None:
         strata_from_columns(pd.DataFrame({"a": [1]}), n_bins=0)
     with pytest.raises(InputError, match="one number a row"):
         strata_from_columns(pd.DataFrame({"a": [1, 2]}), sample_weight=[1.0])
-
-
-def test_classes_are_strata() -> None:
-    strata = strata_from_classes(np.array([7, 3, 7]))
-    assert strata.labels.tolist() == [1, 0, 1]
-    assert strata.names == ("3", "7")

@@ -10,7 +10,6 @@ from rpo.paper.ablation import PRINTED, ablation
 from rpo.paper.cmnist import (
     COMPARISON,
     FAIR,
-    HEADLINE,
     LITERAL,
     PERMUTED,
     RPO,
@@ -95,7 +94,6 @@ def test_settings_that_are_not_there(words):
 def test_settings_by_words():
     assert numbers_of("13, 1,1") == (13, 1)
     assert numbers_of("all") == SETTINGS
-    assert set(HEADLINE) < set(SETTINGS)
     with pytest.raises(InputError, match="methods is 'few'"):
         cmnist(methods="few")
 

@@ -6,7 +6,7 @@ from rpo.exceptions import InputError
 from rpo.paper.cmnist import RPO
 from rpo.paper.data.colored import colored_mnist, random_setting
 from rpo.paper.severity import CURVES, USUAL, severity, view
-from rpo.studies.curves import half_width
+from rpo.studies.figures import half_width
 from rpo.studies.records import Measured, Record
 from rpo.studies.results import Cell, make_results
 from rpo.studies.selection import get_rule

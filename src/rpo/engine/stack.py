@@ -13,7 +13,7 @@ from rpo.engine.adam import AdamState, adam_step, cosine
 from rpo.engine.checkpoint import Keeper
 from rpo.engine.config import Config
 from rpo.engine.data import COLUMNS, Batch, Data, draw_rows, gather
-from rpo.engine.memory import keep_freed_pages
+from rpo.engine.machine import keep_freed_pages
 from rpo.engine.method import Method, State, Values
 from rpo.engine.nets import Net, Params
 from rpo.engine.trained import Snapshot, Trained

@@ -8,9 +8,9 @@ from torch import Tensor
 from torch.func import vmap
 
 from rpo.engine.adam import AdamState
+from rpo.engine.machine import threads_for
 from rpo.engine.method import Method, State
 from rpo.engine.nets import Net, Params
-from rpo.engine.threads import threads_for
 from rpo.exceptions import TrainingError
 
 PREDICT_ROWS = 16_384

@@ -16,13 +16,12 @@ from torch import Tensor, nn
 from rpo.engine.adam import adam_start
 from rpo.engine.checkpoint import Keeper, stopping
 from rpo.engine.config import Config, pick_device
-from rpo.engine.data import Data
+from rpo.engine.data import Data, fold_of_rows
 from rpo.engine.fingerprint import fingerprint
-from rpo.engine.folds import fold_of_rows
+from rpo.engine.machine import threads_for
 from rpo.engine.method import Method, State, get_method
 from rpo.engine.nets import Net
 from rpo.engine.stack import Stack
-from rpo.engine.threads import threads_for
 from rpo.engine.trained import Snapshot, Trained, cut, join
 from rpo.exceptions import InputError, OneRowWarning, TrainingError
 from rpo.functional.losses import squared_residual

@@ -1,4 +1,4 @@
-"""Cells: every stratum split by domain, since the paper lets no group cross a domain."""
+"""Labels of any kind as codes."""
 
 from typing import Any
 
@@ -29,23 +29,3 @@ def codes(labels: ArrayLike, what: str = "labels", n: int | None = None) -> tupl
     except TypeError:  # labels of several kinds have no order but that of their text
         code, known = pd.factorize(np.array([str(value) for value in array], dtype=object), sort=True)
     return code.astype(np.intp), np.asarray(known)
-
-
-def split_by_domain(stratum: ArrayLike, domain: ArrayLike) -> tuple[NDArray[np.intp], list[tuple[Any, Any]]]:
-    """Cell of each row, numbered over the (domain, stratum) pairs that have a row, in sorted order.
-
-    Returns the cell index of every row and, for every cell, its pair (domain, stratum).
-
-    >>> cell, pairs = split_by_domain(stratum=[0, 1, 1, 0], domain=["b", "a", "b", "b"])
-    >>> cell.tolist(), pairs
-    ([1, 0, 2, 1], [('a', 1), ('b', 0), ('b', 1)])
-    """
-    stratum_code, strata = codes(stratum, "strata")
-    domain_code, domains = codes(domain, "domains")
-    if len(stratum_code) != len(domain_code):
-        raise InputError(
-            f"strata have {len(stratum_code)} rows and domains {len(domain_code)}; give one of each a row."
-        )
-    occupied, cell = np.unique(domain_code * len(strata) + stratum_code, return_inverse=True)
-    e, k = np.divmod(occupied, len(strata))
-    return cell, list(zip(domains[e].tolist(), strata[k].tolist(), strict=True))

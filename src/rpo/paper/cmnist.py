@@ -10,14 +10,12 @@ from rpo.exceptions import InputError
 from rpo.paper.data.colored import colored_setting
 from rpo.paper.table1 import CONTROLLED
 from rpo.studies.metrics import METRICS
-from rpo.studies.profiles import Profile, get_profile, grid
 from rpo.studies.results import Results
 from rpo.studies.specification import DataSpec, Number, Training
-from rpo.studies.study import Row, Setting, Study
+from rpo.studies.study import Profile, Row, Setting, Study, get_profile, grid
 from rpo.studies.view import View
 from rpo.studies.words import across, controls, ranking
 
-HEADLINE = (1, 7, 13)
 SETTINGS = tuple(range(1, 15))
 
 RPO, SAME_FORM = "RPO", "IRM + lip, same sum form"

@@ -6,10 +6,9 @@ from statistics import fmean
 
 from rpo.functional.significance import compare
 from rpo.paper.cmnist import COMPARISON, CONTROLS, RPO, columns, comparison, fair, literal, summary
-from rpo.studies.profiles import Profile, get_profile, grid
 from rpo.studies.records import Record
 from rpo.studies.specification import DataSpec, Training
-from rpo.studies.study import Row, Setting, Study
+from rpo.studies.study import Profile, Row, Setting, Study, get_profile, grid
 from rpo.studies.view import View
 
 RULE = "validation"  # the paper's: "grid search on an independently divided validation set"

@@ -17,8 +17,8 @@ from rpo.paper.data.colored import DOMAINS, Setting, colored_mnist, colored_sett
 from rpo.progress import Bar, Show
 from rpo.studies.page import link, put
 from rpo.studies.problems import load
-from rpo.studies.profiles import get_profile
 from rpo.studies.specification import DataSpec
+from rpo.studies.study import get_profile
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,10 +10,9 @@ from pydantic import JsonValue
 from rpo.exceptions import InputError
 from rpo.functional.significance import holm, paired_interval
 from rpo.studies.metrics import METRICS
-from rpo.studies.profiles import Profile, get_profile
 from rpo.studies.results import Cell, Results
 from rpo.studies.specification import DataSpec, Number, Training
-from rpo.studies.study import Row, Setting, Study
+from rpo.studies.study import Profile, Row, Setting, Study, get_profile
 from rpo.studies.view import View
 from rpo.studies.words import SURE, is_worse, listed
 

@@ -6,7 +6,7 @@ from functools import partial
 from pydantic import JsonValue
 
 from rpo.paper.cmnist import MAIN, PERMUTED, RPO, comparison, fair, make
-from rpo.studies.curves import Curve, curves_figure
+from rpo.studies.figures import Curve, curves_figure
 from rpo.studies.results import Results
 from rpo.studies.specification import DataSpec
 from rpo.studies.study import Setting, Study

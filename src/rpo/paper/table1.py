@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 
-from rpo.studies.profiles import Profile, get_profile, grid
 from rpo.studies.results import Results
 from rpo.studies.specification import DataSpec, Number, Training
-from rpo.studies.study import Row, Setting, Study
+from rpo.studies.study import Profile, Row, Setting, Study, get_profile, grid
 from rpo.studies.view import View
 from rpo.studies.words import controls, listed, ranking
 

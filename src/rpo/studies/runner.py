@@ -103,11 +103,11 @@ def execute(
 
 def cluster_at(address: str | None) -> "Cluster | None":
     """The cluster that was named, if one was; it must answer."""
-    if reached(address) is None:
+    if address is None:
         return None
     from rpo.studies.cluster import Cluster
 
-    return Cluster(str(address))
+    return Cluster(reached(address))
 
 
 def _results(stacks: Sequence[Sequence[Run]], jobs: int, cluster: "Cluster | None") -> Iterator[list[Record]]:

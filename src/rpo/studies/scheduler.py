@@ -42,11 +42,7 @@ def connect(address: str) -> "Client":
         ) from None
 
 
-def reached(address: str | None) -> str | None:
-    """The address, if somebody answers there: to be known before anything is computed.
-
-    >>> reached(None)
-    """
-    if address is not None:
-        connect(address).close()  # type: ignore[no-untyped-call]
+def reached(address: str) -> str:
+    """The address, once somebody answers there: to be known before anything is computed."""
+    connect(address).close()  # type: ignore[no-untyped-call]
     return address

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rpo.studies.curves import save
-from rpo.studies.figures import write_figure
+from rpo.studies.figures import save, write_figure
 from rpo.studies.records import Record
 from rpo.studies.results import Correction, Results, make_results
 from rpo.studies.selection import RULES, Rule, get_rule

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rpo.engine import Config, Data, mlp, predict, train
-from rpo.engine.data import make_data
-from rpo.engine.folds import fold_of_rows
+from rpo.engine.data import fold_of_rows, make_data
 from rpo.engine.trained import Trained, cut
 from rpo.estimators.base import DOUBLE_ROWS, FULL_BATCH_ROWS
 from rpo.estimators.inputs import weighted_moments

@@ -32,7 +32,7 @@ def penalties(
     from rpo.paper.cmnist import numbers_of
     from rpo.paper.penalties import MOST_DRAWN, lines_of, penalties_figure, put_on_page, to_csv
     from rpo.paper.penalties import penalties as find
-    from rpo.studies.curves import save
+    from rpo.studies.figures import save
 
     numbers = numbers_of(settings)
     found = find(numbers, asked.profile, seeds=asked.seeds, digits=digits)

@@ -1,7 +1,6 @@
 """Digits and photos of the paper's image experiments."""
 
 from rpo.paper.data.colored import ColoredDigits, colored_mnist, colored_setting
-from rpo.paper.data.illustration import draw_setting
 from rpo.paper.data.nico import nico, nico_album
 from rpo.paper.data.photos import photo_album, photos
 from rpo.paper.data.tying import Photos
@@ -11,7 +10,6 @@ __all__ = [
     "Photos",
     "colored_mnist",
     "colored_setting",
-    "draw_setting",
     "nico",
     "nico_album",
     "photo_album",

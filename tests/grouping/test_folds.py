@@ -2,7 +2,7 @@
 
 import torch
 
-from rpo.engine.folds import fold_of_rows
+from rpo.engine.data import fold_of_rows
 
 
 def test_folds_are_even_and_by_content():
