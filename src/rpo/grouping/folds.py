@@ -18,7 +18,7 @@ def folds_by_content(pieces: Iterable[ArrayLike], weight: ArrayLike, folds: int)
     ...     [0, 1, 0, 0], [0, 0, 0, 1], [1, 0, 1, 0])
     True
     """
-    hashed = np.concatenate([_hash(np.asarray(piece, dtype=np.float32)) for piece in pieces])
+    hashed = content(pieces)
     kept = np.asarray(weight) > 0
     _, rank = np.unique(hashed[kept], return_inverse=True)
     fold = np.zeros(len(hashed), dtype=np.int64)
@@ -41,13 +41,23 @@ def folds_by_group(group: NDArray[np.intp], folds: int) -> Folds:
     return home[group]
 
 
-def _hash(rows: NDArray[np.float32]) -> NDArray[np.uint64]:
-    """A 64-bit number a row: each column mixed in by a multiply and a shift (as splitmix64 does).
+def content(pieces: Iterable[ArrayLike], salt: int = 0) -> NDArray[np.uint64]:
+    """A 64-bit number for each row of blocks of rows, the same for equal rows; another `salt`, other numbers.
+
+    >>> one, other, same = content([[[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]]]).tolist()
+    >>> one == same, one == other
+    (True, False)
+    """
+    return np.concatenate([_hash(np.asarray(piece, dtype=np.float32), salt) for piece in pieces])
+
+
+def _hash(rows: NDArray[np.float32], salt: int) -> NDArray[np.uint64]:
+    """Each column mixed in by a multiply and a shift (as splitmix64 does).
 
     Columns count to five digits, so that rounding in what went before does not send a row elsewhere.
     """
     words = (np.ascontiguousarray(rows + 0.0).view(np.uint32).astype(np.uint64) + np.uint64(64)) >> np.uint64(7)
-    total = np.zeros(len(rows), dtype=np.uint64)
+    total = np.full(len(rows), salt, dtype=np.uint64)
     for column in words.T:
         total = (total ^ column) * np.uint64(0x9E3779B97F4A7C15)
         total ^= total >> np.uint64(29)

@@ -1,0 +1,134 @@
+"""How large residuals are, by group, where a few wild ones must not decide, and how sure that is."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import chdtr, chdtrc, fdtrc, gammaincinv
+
+Array = NDArray[np.float64]
+
+CLIP = 2.5  # deviations beyond which a residual counts no more
+# E[min(z², c²)] of a standard normal z.
+_CONSISTENT = float(chdtr(3, CLIP**2) + CLIP**2 * chdtrc(1, CLIP**2))
+_STEPS = 40
+
+
+class Scales(NamedTuple):
+    """Noise (a deviation) of each group, and the degrees of freedom of its square."""
+
+    noise: Array
+    freedom: Array
+
+
+def scales(
+    residual: ArrayLike, group: ArrayLike, n_groups: int, used: ArrayLike | None = None, weight: ArrayLike | None = None
+) -> Scales:
+    r"""σ_g with Σ_i min(r_i²/σ_g², c²) = β (n_g − k_g), β = E min(z², c²), c = 2.5 (Huber's second proposal, 1964).
+
+    `used` holds k_g, the degrees of freedom that were spent on the group's residuals. log σ̂² has variance
+    Var ψ/(E zψ'(z)/2)²/n, taken over all rows about the scale of their group, so heavy tails make it less sure; ν = 2/Var.
+    A group without rows has NaN and no freedom.
+
+    >>> r = np.random.default_rng(0).normal(size=4000) * np.repeat([1.0, 2.0], 2000)
+    >>> r[0] = 1e6
+    >>> scales(r, np.repeat([0, 1], 2000), 2).noise.round(1)
+    array([1., 2.])
+    """
+    r, g = np.asarray(residual, dtype=np.float64), np.asarray(group)
+    w = np.ones(len(r)) if weight is None else np.asarray(weight, dtype=np.float64)
+    n = np.bincount(g, w, n_groups)
+    free = np.maximum(n - (np.zeros(n_groups) if used is None else np.asarray(used, dtype=np.float64)), 0.5)
+    target = _CONSISTENT * free / np.maximum(n, 1e-300)
+    square = r**2
+    start = np.bincount(g, w * square, n_groups) / np.maximum(n, 1e-300)
+    for _ in range(3):  # a start that single wild rows do not reach: the mean below three times the mean
+        low = square <= 9 * start[g]
+        start = np.bincount(g[low], (w * square)[low], n_groups) / np.maximum(
+            np.bincount(g[low], w[low], n_groups), 1e-300
+        )
+    s2 = np.where(n > 0, np.maximum(start, 1e-300), 1.0)
+    for _ in range(_STEPS):
+        held = np.bincount(g, w * np.minimum(square / s2[g], CLIP**2), n_groups) / np.maximum(n, 1e-300)
+        s2 = s2 * np.where(held > 0, held / target, 1.0)
+    some = n > 0
+    z2 = square / s2[g]
+    counted = np.minimum(z2, CLIP**2)
+    total = max(float(w.sum()), 1e-300)
+    centre = float(w @ counted / total)
+    slope = float(w @ np.where(z2 < CLIP**2, z2, 0.0) / total)
+    variance = float(w @ (counted - centre) ** 2 / total) / max(slope, 1e-6) ** 2
+    flat = np.bincount(g, w * square, n_groups) == 0
+    noise = np.where(some, np.where(flat, 0.0, np.sqrt(s2)), np.nan)
+    return Scales(noise, np.where(some, 2 * free / max(variance, 0.05), 0.0))
+
+
+def pooled(of: Scales) -> tuple[Array, Array]:
+    """The noise of all other groups together, for each group, and its degrees of freedom.
+
+    >>> pooled(Scales(np.array([1.0, 1.0, 3.0]), np.array([10.0, 10.0, 10.0])))[0].round(2)
+    array([2.24, 2.24, 1.  ])
+    """
+    square = np.nan_to_num(of.noise) ** 2 * of.freedom
+    rest = of.freedom.sum() - of.freedom
+    return np.sqrt((square.sum() - square) / np.maximum(rest, 1e-300)), rest
+
+
+def exceeds(of: Scales, factor: float = 1.0) -> Array:
+    r"""P(F_{ν, ν_rest} ≥ σ²/(factor σ_rest)²): the chance of so large a noise if it were `factor` times that of the rest.
+
+    >>> round(float(exceeds(Scales(np.array([2.0, 1.0]), np.array([30.0, 300.0])))[0]), 6)
+    0.0
+    """
+    rest, n_rest = pooled(of)
+    known = (of.freedom > 0) & (n_rest > 0) & (rest > 0)
+    ratio = np.where(known, np.nan_to_num(of.noise) / np.where(known, factor * rest, 1.0), 0.0) ** 2
+    p = fdtrc(np.maximum(of.freedom, 1e-9), np.maximum(n_rest, 1e-9), ratio)
+    return np.where(known, np.nan_to_num(p, nan=1.0), 1.0)
+
+
+def interval(of: Scales, level: float = 0.95) -> tuple[Array, Array]:
+    r"""σ √(ν/χ²_ν quantiles): where the true noise lies with that probability.
+
+    >>> low, high = interval(Scales(np.array([1.0]), np.array([100.0])))
+    >>> round(float(low[0]), 3), round(float(high[0]), 3)
+    (0.879, 1.161)
+    """
+    known = of.freedom > 0
+    nu = np.where(known, of.freedom, 1.0)
+    low, high = (of.noise * np.sqrt(nu / (2 * gammaincinv(nu / 2, p))) for p in ((1 + level) / 2, (1 - level) / 2))
+    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+
+
+def shrunk(of: Scales) -> Array:
+    r"""log σ̃²_g = μ + τ²/(τ² + 2/ν_g) (log σ_g² − μ): empirical Bayes towards what is common (DerSimonian and Laird's τ²).
+
+    Groups without rows have the common noise.
+
+    >>> shrunk(Scales(np.array([1.0, 1.0, 4.0]), np.array([1e3, 1e3, 0.5]))).round(1)
+    array([1., 1., 1.])
+    """
+    known = (of.freedom > 0) & (of.noise > 0)
+    if not known.any():
+        return np.where(of.freedom > 0, of.noise, np.nan)
+    log, variance = 2 * np.log(of.noise[known]), 2 / of.freedom[known]
+    centre, tau2 = between(log, variance)
+    value = np.full(len(of.noise), np.exp(centre / 2))
+    value[known] = np.exp((centre + tau2 / (tau2 + variance) * (log - centre)) / 2)
+    return value
+
+
+def between(value: Array, variance: Array) -> tuple[float, float]:
+    r"""The mean of values of unequal `variance`, and τ², the variance between them beyond that (never negative).
+
+    >>> between(np.array([0.0, 2.0]), np.array([0.5, 0.5]))
+    (1.0, 1.5)
+    """
+    precision = 1 / variance
+    mean = float(np.average(value, weights=precision))
+    if len(value) < 2:
+        return mean, 0.0
+    excess = float((precision * (value - mean) ** 2).sum()) - (len(value) - 1)
+    spread = float(precision.sum() - (precision**2).sum() / precision.sum())
+    tau2 = max(0.0, excess / spread) if spread > 0 else 0.0
+    return float(np.average(value, weights=1 / (tau2 + variance))), tau2

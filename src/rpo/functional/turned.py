@@ -1,0 +1,109 @@
+"""Labels of classes: how many are wrong, and what a domain's own prevalence explains."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+PRIOR = 2.25  # variance of a domain's own log odds before its labels are seen: one and a half, squared
+_STEPS = 50
+
+
+class Rates(NamedTuple):
+    """Estimated share of wrong labels of each group, and the variance of the estimate."""
+
+    rate: Array
+    variance: Array
+
+
+def recalibrated(
+    probability: ArrayLike, label: ArrayLike, domain: ArrayLike, n_domains: int, weight: ArrayLike | None = None
+) -> tuple[Array, Array]:
+    r"""p_ic ∝ exp(t log p_ic + b_{e(i)c}): one slope t for all rows, log odds b_e of every domain's own, Σ_c b_ec = 0.
+
+    By Newton's steps on the likelihood with a normal prior on b of variance 2.25. Returns p and b, `(E, C)`.
+
+    >>> p = np.full((400, 2), 0.5)
+    >>> y = np.r_[np.tile([0, 0, 0, 1], 50), np.tile([0, 1], 100)]
+    >>> recalibrated(p, y, np.repeat([0, 1], 200), 2)[0][[0, -1], 1].round(2)
+    array([0.25, 0.5 ])
+    """
+    log = np.log(np.clip(np.asarray(probability, dtype=np.float64), 1e-6, 1.0))
+    log = log - log.mean(1, keepdims=True)
+    y, e = np.asarray(label), np.asarray(domain)
+    n, classes = log.shape
+    w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
+    truth = np.zeros((n, classes))
+    truth[np.arange(n), y] = 1.0
+    own, slope = np.zeros((n_domains, classes)), 1.0
+    p = softmax(log)
+    for _ in range(_STEPS):
+        gap = truth - p
+        pull = np.column_stack([np.bincount(e, w * gap[:, c], n_domains) for c in range(classes)]) - own / PRIOR
+        curve = np.column_stack([np.bincount(e, w * p[:, c] * (1 - p[:, c]), n_domains) for c in range(classes)])
+        # The classes' pulls add up: a full step in each of two classes would be a double one.
+        step = pull / (curve + 1 / PRIOR) * ((classes - 1) / classes)
+        own = own + np.clip(step, -2.0, 2.0)
+        own -= own.mean(1, keepdims=True)
+        score = float(w @ (gap * log).sum(1)) - n * 1e-3 * (slope - 1)
+        mean = (p * log).sum(1)
+        information = float(w @ ((p * log**2).sum(1) - mean**2)) + n * 1e-3
+        slope = float(np.clip(slope + np.clip(score / information, -0.5, 0.5), 0.1, 3.0))
+        p = softmax(slope * log + own[e])
+        if np.abs(step).max() < 1e-8:
+            break
+    return p, own
+
+
+def softmax(score: Array) -> Array:
+    """exp(s_c)/Σ exp(s_c), safely.
+
+    >>> softmax(np.array([[0.0, 0.0]])).tolist()
+    [[0.5, 0.5]]
+    """
+    raised = np.exp(score - score.max(1, keepdims=True))
+    return np.asarray(raised / raised.sum(1, keepdims=True))
+
+
+def turned(
+    probability: ArrayLike, label: ArrayLike, group: ArrayLike, n_groups: int, weight: ArrayLike | None = None
+) -> Rates:
+    r"""ε̂_g = Σ_i d_i·(y_i − p_i)/Σ_i ‖d_i‖², d_c = (1 − C p_c)/(C − 1): the share of labels turned into another class.
+
+    Labels turned at rate ε have probabilities p + ε d, whatever p is, so prevalence does not enter. For two classes this
+    is Σ[(y − p)² − p(1 − p)]/Σ(1 − 2p)². Variance Σ dᵀ(diag p − ppᵀ)d/(Σ‖d‖²)². A group without rows has NaN and ∞.
+
+    >>> rng = np.random.default_rng(0)
+    >>> p = np.tile([0.95, 0.05], (4000, 1))
+    >>> y = (rng.uniform(size=4000) < 0.05) ^ (rng.uniform(size=4000) < 0.2)
+    >>> turned(p, y.astype(int), np.zeros(4000, int), 1).rate.round(1)
+    array([0.2])
+    """
+    p, y, g = np.asarray(probability, dtype=np.float64), np.asarray(label), np.asarray(group)
+    n, classes = p.shape
+    w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
+    direction = (1 - classes * p) / (classes - 1)
+    mean = (p * direction).sum(1)
+    score = direction[np.arange(n), y] - mean
+    spread = (p * direction**2).sum(1) - mean**2
+    length = np.bincount(g, w * (direction**2).sum(1), n_groups)
+    some = length > 1e-9
+    safe = np.where(some, length, 1.0)
+    rate = np.where(some, np.bincount(g, w * score, n_groups) / safe, np.nan)
+    variance = np.where(some, np.bincount(g, w * spread, n_groups) / safe**2, np.inf)
+    return Rates(rate, np.maximum(variance, 1e-12))
+
+
+def rest_of(rates: Rates) -> Rates:
+    """The rate of all other groups together, for each group.
+
+    >>> rest_of(Rates(np.array([0.0, 0.0, 0.3]), np.array([0.01, 0.01, 0.01]))).rate.round(2)
+    array([0.15, 0.15, 0.  ])
+    """
+    precision = np.where(np.isfinite(rates.rate), 1 / rates.variance, 0.0)
+    rest = precision.sum() - precision
+    total = precision @ np.nan_to_num(rates.rate) - precision * np.nan_to_num(rates.rate)
+    safe = np.where(rest > 0, rest, 1.0)
+    return Rates(np.where(rest > 0, total / safe, np.nan), np.where(rest > 0, 1 / safe, np.inf))

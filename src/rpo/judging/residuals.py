@@ -1,0 +1,191 @@
+"""What every row should have been by models that did not see it: out of row, and out of domain."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+from sklearn.base import clone, is_classifier
+from sklearn.utils.validation import has_fit_parameter
+
+from rpo.exceptions import InputError
+from rpo.functional.ridge import Array
+from rpo.grouping.folds import Folds, content, folds_by_content, folds_by_group
+from rpo.judging.learners import Additive, automatic
+from rpo.mapped import blocks
+from rpo.progress import Bar, Show
+
+FOLDS = 5
+MOST_ROWS = 20_000  # models see at most so many; statistics see all
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows as numbers: columns, a target (a number, or the place of a class), domains, weights, and who learns from them."""
+
+    X: Array
+    y: NDArray[Any]
+    domain: NDArray[np.intp]
+    n_domains: int
+    n_classes: int
+    """0 for a regression."""
+    weight: Array
+    """How often each row counts."""
+    estimator: Any = "auto"
+    unit: NDArray[np.intp] | None = None
+
+    def learners(self) -> list[Any]:
+        """The estimators whose predictions are stacked."""
+        if isinstance(self.estimator, str) and self.estimator == "auto":
+            return automatic(self.n_classes > 0)
+        if not hasattr(self.estimator, "fit"):
+            raise InputError(f"estimator must be 'auto' or a scikit-learn estimator, got {self.estimator!r}")
+        if is_classifier(self.estimator) != (self.n_classes > 0):
+            kind, other = ("classes", "classifier") if self.n_classes else ("numbers", "regressor")
+            raise InputError(f"the target is {kind}: estimator must be a {other}, got {type(self.estimator).__name__}")
+        return [self.estimator]
+
+    def folds(self) -> Folds:
+        """The fold of each row: by content, or all rows of one unit together."""
+        if self.unit is not None:
+            return folds_by_group(self.unit, min(FOLDS, int(self.unit.max()) + 1))
+        return folds_by_content((self.X[some] for some in blocks(len(self.X))), np.ones(len(self.X)), FOLDS)
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """What models that did not see a row say of it: `value` with its domain's own level, `plain` without; `(n,)` or `(n, C)`."""
+
+    value: Array
+    plain: Array
+    shares: Array
+    """What each learner counts in the stack."""
+
+
+def out_of_row(problem: Problem, weight: Array | None = None, progress: Show = False) -> Expected:
+    """Each row by models of the other folds, which know its domain.
+
+    >>> x = np.linspace(0, 1, 100)[:, None]
+    >>> zero = np.zeros(100, np.intp)
+    >>> found = out_of_row(Problem(x, 2 * x[:, 0], zero, 1, 0, np.ones(100)))
+    >>> bool(np.abs(found.value - 2 * x[:, 0]).max() < 0.01)
+    True
+    """
+    return _cross_fit(problem, problem.folds(), weight, levels=True, progress=progress, label="judging rows")
+
+
+def out_of_domain(problem: Problem, weight: Array | None = None, progress: Show = False) -> Expected | None:
+    """Each row by models of other domains; nothing to say of a single domain."""
+    if problem.n_domains < 2:
+        return None
+    fold = folds_by_group(problem.domain, min(FOLDS, problem.n_domains))
+    return _cross_fit(problem, fold, weight, levels=False, progress=progress, label="judging domains")
+
+
+def _cross_fit(
+    problem: Problem, fold: Folds, weight: Array | None, *, levels: bool, progress: Show, label: str
+) -> Expected:
+    learners, n = problem.learners(), len(problem.y)
+    kept = sample_by_domain(problem)
+    shape = (len(learners), n, problem.n_classes) if problem.n_classes else (len(learners), n)
+    plain, own = np.zeros(shape), np.zeros(n)
+    counts = problem.weight if weight is None else problem.weight * weight
+    even = bool((counts == counts[0]).all())
+    levels = levels and problem.n_classes == 0 and problem.n_domains > 1
+    numbers = np.unique(fold)
+    with Bar(len(numbers) * len(learners), label, progress) as bar:
+        for f in numbers:
+            seen, held = (fold != f) & kept & (counts > 0), fold == f
+            if not seen.any():
+                raise InputError("there are too few different rows to judge any of them: at least two are needed")
+            x, y = problem.X[seen], problem.y[seen]
+            w = None if even else counts[seen]
+            if levels:
+                offset = np.zeros(problem.n_domains)
+                some = Additive(trees=False).fit(x, y, w, problem.domain[seen]).offset_
+                offset[: len(some)] = some
+                own[held] = offset[problem.domain[held]]
+                y = y - offset[problem.domain[seen]]
+            for k, learner in enumerate(learners):
+                plain[k, held] = _fitted(learner, x, y, w, problem.n_classes, problem.X[held], problem.domain[seen])
+                bar.advance()
+    target = problem.y - own if not problem.n_classes else problem.y
+    shares = stacked(plain, target, counts)
+    mixed = np.tensordot(shares, plain, 1)
+    return Expected(mixed if problem.n_classes else mixed + own, mixed, shares)
+
+
+def _fitted(
+    learner: Any, x: Array, y: NDArray[Any], w: Array | None, classes: int, new: Array, domain: NDArray[np.intp]
+) -> Array:
+    """Predictions for new rows: numbers, or the probability of every class, those not seen among them."""
+    if classes and len(np.unique(y)) == 1:
+        certain = np.zeros((len(new), classes))
+        certain[:, y[0]] = 1.0
+        return certain
+    model = clone(learner)
+    given: dict[str, Any] = {}
+    if has_fit_parameter(model, "domains") and not isinstance(
+        model, Additive
+    ):  # one of ours, or one that asks for them
+        given["domains"] = domain
+    if w is not None:
+        if hasattr(model, "steps"):
+            given[f"{model.steps[-1][0]}__sample_weight"] = w
+        elif has_fit_parameter(model, "sample_weight"):
+            given["sample_weight"] = w
+    model.fit(x, y, **given)
+    if not classes:
+        return np.asarray(model.predict(new), dtype=np.float64).reshape(len(new))
+    value = np.zeros((len(new), classes))
+    value[:, np.asarray(model.classes_, dtype=np.intp)] = model.predict_proba(new)
+    return value
+
+
+def stacked(parts: Array, y: NDArray[Any], weight: Array) -> Array:
+    """Shares of learners, none negative, together one, with the least squared error.
+
+    >>> y = np.array([0.0, 1.0, 2.0, 3.0])
+    >>> stacked(np.stack([y, -y]), y, np.ones(4)).round(6).tolist()
+    [1.0, 0.0]
+    """
+    if len(parts) == 1:
+        return np.ones(1)
+    root = np.sqrt(weight)
+    if parts.ndim == 3:
+        truth = np.zeros(parts.shape[1:])
+        truth[np.arange(len(y)), y] = 1.0
+        columns = ((parts - parts.mean(0)) * root[:, None]).reshape(len(parts), -1)
+        aim = ((truth - parts.mean(0)) * root[:, None]).ravel()
+    else:
+        columns, aim = (parts - parts.mean(0)) * root, (y - parts.mean(0)) * root
+    # Shares that sum to one: a heavy row that says so. Differences from the mean of all keep the problem well scaled.
+    scale = max(float(np.abs(columns).max()), float(np.abs(aim).max()), 1e-300)
+    heavy = np.full((1, len(parts)), 1e3 * np.sqrt(len(y)))
+    share, _ = nnls(np.vstack([columns.T / scale, heavy]), np.append(aim / scale, heavy[0, 0]))
+    return np.asarray(share / share.sum()) if share.sum() > 0 else np.full(len(parts), 1 / len(parts))
+
+
+def sample_by_domain(problem: Problem) -> NDArray[np.bool_]:
+    """At most 20,000 rows, as even over domains as they allow, chosen by what a row says, not where it stands.
+
+    >>> rows = np.arange(50_000.0)[:, None]
+    >>> some = Problem(rows, rows[:, 0], np.repeat([0, 1], [1_000, 49_000]), 2, 0, np.ones(50_000))
+    >>> np.bincount(some.domain[sample_by_domain(some)]).tolist()
+    [1000, 19000]
+    """
+    n = len(problem.y)
+    if n <= MOST_ROWS:
+        return np.ones(n, dtype=bool)
+    count = np.sort(np.bincount(problem.domain, minlength=problem.n_domains))
+    below = np.cumsum(count) - count
+    quota = (MOST_ROWS - below) // (len(count) - np.arange(len(count)))
+    most = int(quota[np.argmax(count >= quota)]) if (count >= quota).any() else int(count[-1])
+    key = content((problem.X[some] for some in blocks(n)), salt=1)
+    order = np.lexsort((key, problem.domain))
+    sizes = np.bincount(problem.domain, minlength=problem.n_domains)
+    place = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    kept = np.zeros(n, dtype=bool)
+    kept[order[place < most]] = True
+    return kept

@@ -1,0 +1,92 @@
+"""Strata: rows that share their noise, given or found among the features, and how sure their noise is."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rpo.frames.naming import strata_names
+from rpo.frames.preparing import Prepared
+from rpo.functional.ridge import Array
+from rpo.grouping import find_strata
+from rpo.grouping.cells import codes
+from rpo.judging.learners import boosted
+from rpo.judging.noise import SURE, Codes, LabelNoise, Noise, NumberNoise
+from rpo.judging.residuals import Expected, Problem, sample_by_domain
+
+Grouping = Literal["auto", "search", "class", "none"]
+
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """The stratum of each row, the names, and whether they were searched for."""
+
+    label: Codes
+    names: tuple[str, ...]
+    searched: bool
+
+
+def strata_of(ready: Prepared, problem: Problem, noise: Noise, grouping: Grouping, seed: int) -> Strata:
+    """Those given; else those found by the size of what is left of each row, among the features, never the target."""
+    if ready.groups is not None:
+        used, label = np.unique(ready.groups.labels, return_inverse=True)
+        return Strata(label.astype(np.intp), tuple(ready.groups.names[k] for k in used), False)
+    if grouping == "class":
+        label, classes = codes(ready.y, "classes")
+        return Strata(label, tuple(f"{ready.target} {name}" for name in classes), False)
+    if grouping == "none":
+        return Strata(np.zeros(len(problem.y), np.intp), ("all rows",), False)
+    found = find_strata(problem.X, noise.size**2, problem.domain, random_state=seed, feature_names=ready.names)
+    names = strata_names(ready.frame, ready.columns, found.features, found.labels)
+    return Strata(found.labels, tuple(names), True)
+
+
+def strata_table(problem: Problem, expected: Expected, noise: Noise, strata: Strata, seed: int) -> pd.DataFrame:
+    """Noise of strata, each against the rest, relative to what is usual in its domain.
+
+    Strata that were searched for differ in the rows they were found in: they count as noisier only if strata found in
+    one half of the rows are so in the other. And misfit is no noise: a stratum must stay noisier under a second, more
+    flexible learner of what the first left.
+    """
+    table = noise.table(strata.label, len(strata.names), relative_to=problem.domain)
+    if strata.searched and table["noisy"].any() and not _holds_in_halves(problem, noise, seed):
+        table["noisy"] = False
+    if table["noisy"].any() and isinstance(noise, NumberNoise):
+        again = second_learner(problem, noise).table(strata.label, len(strata.names), relative_to=problem.domain)
+        table["noisy"] &= again["noisy"]
+    return table
+
+
+def _holds_in_halves(problem: Problem, noise: Noise, seed: int) -> bool:
+    half = np.random.default_rng(seed).permutation(len(problem.y)) % 2 == 0
+    chances = []
+    for seen in (half, ~half):
+        part = find_strata(
+            problem.X, noise.size**2, problem.domain, sample_weight=seen.astype(np.float64), random_state=seed
+        )
+        other = only(noise, ~seen)
+        table = other.table(part.labels, int(part.labels.max()) + 1, relative_to=problem.domain)
+        chances.append(float(np.nanmin(table["p"])) if table["judged"].any() else 1.0)
+    return 2 * min(chances) < SURE
+
+
+def only(noise: Noise, rows: NDArray[np.bool_]) -> Noise:
+    """The same with no other rows counting."""
+    if isinstance(noise, NumberNoise | LabelNoise):
+        return replace(noise, weight=np.where(rows, noise.weight, 0.0))
+    return noise
+
+
+def second_learner(problem: Problem, noise: NumberNoise) -> NumberNoise:
+    """What larger boosted trees leave of the residuals, out of row."""
+    fold, kept = problem.folds(), sample_by_domain(problem)
+    left: Array = noise.residual.copy()
+    for f in np.unique(fold):
+        seen, held = (fold != f) & kept, fold == f
+        trees = boosted(max_iter=150, max_leaf_nodes=31)
+        limit = 3 * float(np.std(noise.residual[seen]))
+        trees.fit(problem.X[seen], np.clip(noise.residual[seen], -limit, limit))
+        left[held] -= trees.predict(problem.X[held])
+    return replace(noise, residual=left)
