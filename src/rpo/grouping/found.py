@@ -15,7 +15,7 @@ from rpo.grouping.strata import Strata, default_names, place
 
 FEWEST, MOST = 8, 12  # strata, when their number is left open
 ROWS_PER_STRATUM = 10  # on average at least, when their number is left open
-BEST_SINGLES = 20  # with more features than this, only the best single ones are tried together
+BEST_SINGLES = 8  # only so many, the best by themselves, are tried together: pairs are what a search costs
 
 Clusterer = Callable[[Array, Array, int], Clusters]
 CLUSTERERS: dict[str, Clusterer] = {"kmeans": kmeans, "gmm": gmm}

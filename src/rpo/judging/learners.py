@@ -21,7 +21,7 @@ from rpo.mapped import blocks
 
 BINS = 200  # distinct values that a tree is offered of a column
 FEW = 5  # distinct values up to which a column has no curve
-KNOTS, COLUMNS = 12, 240  # of a curve; of all curves together
+KNOTS, COLUMNS = 12, 160  # of a curve; of all curves together
 PRODUCTS = 30
 _CERTAIN = 2.5  # standard errors from which on a product of two features is worth its place
 
@@ -176,16 +176,12 @@ class Additive(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = x.shape[1]
         self.basis_ = Basis().fit(x)
         z, columns = self.basis_.standard(x), self.basis_.transform(x)
-        none = np.empty((0, 2), dtype=np.intp)
+        inside, centred = demeaned(columns, target, weight, domains)
+        first = gcv_ridge(inside, centred, weight)
+        self.pairs_ = chosen_products(z, centred - first(inside), weight)
+        columns = with_products(z, columns, self.pairs_)
         line, offset = _with_offsets(columns, target, weight, domains)
         level = offset[domains] if domains is not None else 0.0
-        self.pairs_ = chosen_products(z, target - level - line(columns), weight)
-        if len(self.pairs_):
-            columns = with_products(z, columns, self.pairs_)
-            line, offset = _with_offsets(columns, target, weight, domains)
-            level = offset[domains] if domains is not None else 0.0
-        else:
-            self.pairs_ = none
         self.line_, self.offset_ = line, offset
         if self.trees:
             self.trees_ = boosted(max_iter=self.max_iter, max_leaf_nodes=self.max_leaf_nodes, seed=self.random_state)
@@ -205,6 +201,24 @@ class Additive(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return value
 
 
+def demeaned(
+    columns: Array, y: Array, weight: Array | None, domains: NDArray[np.intp] | None, theta: Array | None = None
+) -> tuple[Array, Array]:
+    """Columns and target less θ_e times their means over the domain (θ = 1 without one); as they are without domains.
+
+    >>> demeaned(np.array([[1.0], [3.0]]), np.array([1.0, 2.0]), None, np.array([0, 0]))[1].tolist()
+    [-0.5, 0.5]
+    """
+    if domains is None:
+        return columns, y
+    w = np.ones(len(y)) if weight is None else weight
+    number = int(domains.max()) + 1
+    mass = np.maximum(np.bincount(domains, w, number), 1e-300)
+    part = (np.ones(number) if theta is None else theta) / mass
+    means = np.stack([np.bincount(domains, w * column, number) for column in columns.T], 1)
+    return columns - (part[:, None] * means)[domains], y - (part * np.bincount(domains, w * y, number))[domains]
+
+
 def _with_offsets(
     columns: Array, y: Array, weight: Array | None, domains: NDArray[np.intp] | None
 ) -> tuple[Ridge, Array]:
@@ -213,29 +227,26 @@ def _with_offsets(
         return gcv_ridge(columns, y, weight), np.zeros(0)
     w = np.ones(len(y)) if weight is None else weight
     number = int(domains.max()) + 1
-    mass = np.maximum(np.bincount(domains, w, number), 1e-300)
-
-    def quasi_demeaned(theta: Array) -> tuple[Array, Array]:
-        means = np.stack([np.bincount(domains, w * column, number) for column in columns.T], 1) / mass[:, None]
-        mean = np.bincount(domains, w * y, number) / mass
-        return columns - (theta[:, None] * means)[domains], y - (theta * mean)[domains]
+    mass = np.bincount(domains, w, number)
+    there = mass > 1e-9
+    safe = np.where(there, mass, 1.0)
 
     def offsets(line: Ridge) -> tuple[Array, float, float]:
         rest = y - columns @ line.coef
-        mean = np.bincount(domains, w * rest, number) / mass
-        within = float(w @ (rest - mean[domains]) ** 2) / max(len(y) - number - line.freedom, 1.0)
-        there = mass > 1e-9
-        centre, tau2 = between(mean[there], np.maximum(within, 1e-300) / mass[there])
-        return np.where(there, tau2 * mass / (tau2 * mass + max(within, 1e-300)) * (mean - centre), 0.0), within, tau2
+        mean = np.bincount(domains, w * rest, number) / safe
+        within = max(float(w @ (rest - mean[domains]) ** 2) / max(len(y) - number - line.freedom, 1.0), 1e-300)
+        centre, tau2 = between(mean[there], within / mass[there])
+        return np.where(there, tau2 * mass / (tau2 * mass + within) * (mean - centre), 0.0), within, tau2
 
-    line = gcv_ridge(*quasi_demeaned(np.ones(number)), weight)
+    line = gcv_ridge(*demeaned(columns, y, weight, domains), weight)
     _, within, tau2 = offsets(line)
-    if tau2 > 0:
-        line = gcv_ridge(*quasi_demeaned(1 - np.sqrt(within / (within + mass * tau2))), weight)
-        offset, _, _ = offsets(line)
-        rest = y - offset[domains] - columns @ line.coef
-        return line._replace(intercept=float(np.average(rest, weights=w))), offset
-    return gcv_ridge(columns, y, weight), np.zeros(number)
+    if tau2 == 0:
+        return gcv_ridge(columns, y, weight), np.zeros(number)
+    theta = 1 - np.sqrt(within / (within + mass * tau2))
+    line = gcv_ridge(*demeaned(columns, y, weight, domains, theta), weight)
+    offset, _, _ = offsets(line)
+    rest = y - offset[domains] - columns @ line.coef
+    return line._replace(intercept=float(np.average(rest, weights=w))), offset
 
 
 class AdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -328,4 +339,4 @@ def automatic(classes: bool) -> list[Any]:
     """
     if classes:
         return [logistic(), AdditiveClassifier(), boosted(classes=True, max_iter=60, max_leaf_nodes=8)]
-    return [Line(), Additive(), boosted()]
+    return [Line(), Additive(), boosted(max_iter=60)]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,15 +21,14 @@ from rpo.judging.features import Suspicion, features_table, suspicious
 from rpo.judging.noise import SURE, Levels, Noise, label_noise, number_noise
 from rpo.judging.residuals import Expected, Problem, out_of_domain, out_of_row
 from rpo.judging.strata import Grouping, Strata, strata_of, strata_table
+from rpo.judging.words import summary
 from rpo.progress import Show
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 GROUPINGS = ("auto", "search", "class", "none")
 SCARCE = 0.5  # of an even share: below it, a domain or a stratum is scarce
 OTHER_RELATION = 0.1  # of a domain's residual variance, explained by slopes of its own
 MOST_ROWS = 100  # rows to look at first
+CLEARER = 0.5  # where some rows say less than half of others, a fit that knows it sees more clearly
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,15 +73,7 @@ class Quality:
     @property
     def summary(self) -> tuple[str, ...]:
         """What was found, in sentences."""
-        from rpo.judging.words import summary
-
         return summary(self)
-
-    def figure(self) -> "Figure":
-        """The noise of strata by domains as a heat map."""
-        from rpo.judging.heat_map import heat_map
-
-        return heat_map(self)
 
     def report(self, path: str | Path) -> None:
         """Write the page."""
@@ -196,8 +187,8 @@ def judge(
         def trust(said: Expected) -> Array:
             return noise_of(problem, said)[0].precision(strata.label, len(strata.names))[code, strata.label]
 
-        if trust(expected).min() < 0.8:  # a fit that trusts clean rows more sees noise, and slopes, more clearly
-            expected = out_of_row(problem, trust(expected), progress)
+        if (weight_first := trust(expected)).min() < CLEARER:
+            expected = out_of_row(problem, weight_first, progress)
         suspicion = suspicious(problem, expected, trust, progress)
         used = problem
         if suspicion.flagged:  # noise is what is left without features that mean something else in every domain
@@ -350,7 +341,9 @@ def _domains(
             "shifted": np.nan_to_num(p_offset, nan=1.0) < SURE,
             "relation": np.where(table["judged"], levels.relation, np.nan),
             "relation_p": p_relation,
-            "differs": (np.nan_to_num(p_relation, nan=1.0) < SURE) & (levels.relation > OTHER_RELATION),
+            "differs": (np.nan_to_num(p_relation, nan=1.0) < SURE)
+            & (levels.relation > OTHER_RELATION)
+            & ~(table["noisy"].to_numpy() & (problem.n_classes > 0)),
             "novelty": _novelty(problem) if several else np.nan,
             **{name: table[name] for name in ("noise", "low", "high", "ratio", "p", "judged", "noisy")},
             "scarce": table["n"] < SCARCE * table["n"].mean(),

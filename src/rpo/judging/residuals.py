@@ -16,7 +16,7 @@ from rpo.judging.learners import Additive, automatic
 from rpo.mapped import blocks
 from rpo.progress import Bar, Show
 
-FOLDS = 5
+FOLDS = 4
 MOST_ROWS = 20_000  # models see at most so many; statistics see all
 
 
@@ -101,14 +101,18 @@ def _cross_fit(
                 raise InputError("there are too few different rows to judge any of them: at least two are needed")
             x, y = problem.X[seen], problem.y[seen]
             w = None if even else counts[seen]
-            if levels:
+            if levels:  # the additive learner finds the domains' levels; the others learn what is left
+                additive = next((one for one in learners if isinstance(one, Additive)), Additive(trees=False))
+                fitted = clone(additive).fit(x, y, w, problem.domain[seen])
                 offset = np.zeros(problem.n_domains)
-                some = Additive(trees=False).fit(x, y, w, problem.domain[seen]).offset_
-                offset[: len(some)] = some
+                offset[: len(fitted.offset_)] = fitted.offset_
                 own[held] = offset[problem.domain[held]]
                 y = y - offset[problem.domain[seen]]
             for k, learner in enumerate(learners):
-                plain[k, held] = _fitted(learner, x, y, w, problem.n_classes, problem.X[held], problem.domain[seen])
+                if levels and learner is additive:
+                    plain[k, held] = fitted.predict(problem.X[held])
+                else:
+                    plain[k, held] = _fitted(learner, x, y, w, problem.n_classes, problem.X[held], problem.domain[seen])
                 bar.advance()
     target = problem.y - own if not problem.n_classes else problem.y
     shares = stacked(plain, target, counts)

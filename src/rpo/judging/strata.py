@@ -17,6 +17,7 @@ from rpo.judging.noise import SURE, Codes, LabelNoise, Noise, NumberNoise
 from rpo.judging.residuals import Expected, Problem, sample_by_domain
 
 Grouping = Literal["auto", "search", "class", "none"]
+SEARCHED = 4_000  # rows that the search for strata looks at
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,14 @@ def strata_of(ready: Prepared, problem: Problem, noise: Noise, grouping: Groupin
         return Strata(label, tuple(f"{ready.target} {name}" for name in classes), False)
     if grouping == "none":
         return Strata(np.zeros(len(problem.y), np.intp), ("all rows",), False)
-    found = find_strata(problem.X, noise.size**2, problem.domain, random_state=seed, feature_names=ready.names)
+    found = find_strata(
+        problem.X,
+        noise.size**2,
+        problem.domain,
+        random_state=seed,
+        feature_names=ready.names,
+        max_rows=SEARCHED,
+    )
     names = strata_names(ready.frame, ready.columns, found.features, found.labels)
     return Strata(found.labels, tuple(names), True)
 
@@ -64,7 +72,12 @@ def _holds_in_halves(problem: Problem, noise: Noise, seed: int) -> bool:
     chances = []
     for seen in (half, ~half):
         part = find_strata(
-            problem.X, noise.size**2, problem.domain, sample_weight=seen.astype(np.float64), random_state=seed
+            problem.X,
+            noise.size**2,
+            problem.domain,
+            sample_weight=seen.astype(np.float64),
+            random_state=seed,
+            max_rows=SEARCHED,
         )
         other = only(noise, ~seen)
         table = other.table(part.labels, int(part.labels.max()) + 1, relative_to=problem.domain)
