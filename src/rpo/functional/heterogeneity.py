@@ -24,12 +24,12 @@ class Heterogeneity(NamedTuple):
 def heterogeneity(
     residual: ArrayLike, x: ArrayLike, domain: ArrayLike, n_domains: int, weight: ArrayLike | None = None
 ) -> Heterogeneity:
-    r"""r²_j = max(0, Σ_e S_ej (b_ej − b̄_j)² − Σ_e S_ej V_ej)/Σ_i u_i², with Cochran's p = P(χ²_{E−1} > Σ_e (b_ej − b̄_j)²/V_ej).
+    r"""r²_j = max(0, Σ_e S_ej (b_ej − b̄_j)² − Σ_e S_ej V_ej)/Σ_i u_i², and Cochran's P(χ²_{E−1} > Σ_e (b_ej − b̄_j)²/V_ej).
 
-    b_ej is the slope of the residual u on feature j within domain e, S_ej = Σ(x − x̄_e)², V_ej the variance of b_ej whatever
-    the noise is like (HC0), b̄_j the mean weighted by precision. Looked at in residuals of a model of all features, not in the
-    target: a curve, or a second feature that goes along with the first, is no difference between domains. A `weight` makes
-    rows of less noise say more. Domains of fewer than 20 rows are not asked. Time grows with rows, whatever the domains.
+    b_ej is the slope of the residual u on feature j within domain e, S_ej = Σ(x − x̄_e)², V_ej the variance of b_ej
+    whatever the noise is like (HC0), b̄_j the mean weighted by precision. Looked at in residuals of a model of all
+    features, not in the target: a curve, or a second feature that goes along with the first, is no difference between
+    domains. A `weight` makes rows of less noise say more. Domains of fewer than 20 rows are not asked.
 
     >>> rng = np.random.default_rng(0)
     >>> x, domain = rng.normal(size=(600, 2)), np.repeat([0, 1, 2], 200)

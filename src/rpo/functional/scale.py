@@ -27,7 +27,7 @@ def scales(
     r"""σ_g with Σ_i min(r_i²/σ_g², c²) = β (n_g − k_g), β = E min(z², c²), c = 2.5 (Huber's second proposal, 1964).
 
     `used` holds k_g, the degrees of freedom that were spent on the group's residuals. log σ̂² has variance
-    Var ψ/(E zψ'(z)/2)²/n, taken over all rows about the scale of their group, so heavy tails make it less sure; ν = 2/Var.
+    Var ψ/(E zψ'(z)/2)²/n over all rows about the scale of their group, so heavy tails make it less sure; ν = 2/Var.
     A group without rows has NaN and no freedom.
 
     >>> r = np.random.default_rng(0).normal(size=4000) * np.repeat([1.0, 2.0], 2000)
@@ -75,7 +75,7 @@ def pooled(of: Scales) -> tuple[Array, Array]:
 
 
 def exceeds(of: Scales, factor: float = 1.0) -> Array:
-    r"""P(F_{ν, ν_rest} ≥ σ²/(factor σ_rest)²): the chance of so large a noise if it were `factor` times that of the rest.
+    r"""P(F_{ν, ν_rest} ≥ σ²/(factor σ_rest)²): the chance of so large a noise if it were `factor` times the rest's.
 
     >>> round(float(exceeds(Scales(np.array([2.0, 1.0]), np.array([30.0, 300.0])))[0]), 6)
     0.0
@@ -101,7 +101,7 @@ def interval(of: Scales, level: float = 0.95) -> tuple[Array, Array]:
 
 
 def shrunk(of: Scales) -> Array:
-    r"""log σ̃²_g = μ + τ²/(τ² + 2/ν_g) (log σ_g² − μ): empirical Bayes towards what is common (DerSimonian and Laird's τ²).
+    r"""log σ̃²_g = μ + τ²/(τ² + 2/ν_g) (log σ_g² − μ): empirical Bayes towards what is common, τ² by moments.
 
     Groups without rows have the common noise.
 

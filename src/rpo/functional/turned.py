@@ -72,7 +72,7 @@ def turned(
 ) -> Rates:
     r"""ε̂_g = Σ_i d_i·(y_i − p_i)/Σ_i ‖d_i‖², d_c = (1 − C p_c)/(C − 1): the share of labels turned into another class.
 
-    Labels turned at rate ε have probabilities p + ε d, whatever p is, so prevalence does not enter. For two classes this
+    Labels turned at rate ε have probabilities p + ε d, whatever p is, so prevalence does not enter. For two classes it
     is Σ[(y − p)² − p(1 − p)]/Σ(1 − 2p)². Variance Σ dᵀ(diag p − ppᵀ)d/(Σ‖d‖²)². A group without rows has NaN and ∞.
 
     >>> rng = np.random.default_rng(0)

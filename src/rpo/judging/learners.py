@@ -1,7 +1,7 @@
 """What residuals are taken from by default: a line, curves with boosted trees on what they leave, and boosted trees.
 
-Trees and lines leave misfit at the edges of shifted domains that looks like noise. Curves that go on as lines where data
-end do not; trees find what curves miss.
+Trees and lines leave misfit at the edges of shifted domains that looks like noise. Curves that go on as lines where
+data end do not; trees find what curves miss.
 """
 
 from itertools import combinations
@@ -38,7 +38,7 @@ class Coarse(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(self, bins: int = BINS) -> None:
         self.bins = bins
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
         """Find the bins of every column."""
         x = np.asarray(X, dtype=np.float64)
         self.edges_: list[Array | None] = []
@@ -69,14 +69,14 @@ class Coarse(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 class Basis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Standardised columns and cubic splines of each, straight beyond the data.
 
-    Knots lie halfway between even spacing and even counts: the first serves the edges, the second the middle. Values far
-    beyond the bulk are drawn in, so that a fill value such as 1e36 does not take all knots for itself.
+    Knots lie halfway between even spacing and even counts: the first serves the edges, the second the middle. Values
+    far beyond the bulk are drawn in, so that a fill value such as 1e36 does not take all knots for itself.
 
     >>> Basis().fit_transform(np.linspace(0, 1, 50)[:, None]).shape
     (50, 14)
     """
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
         """Find scales and knots."""
         x = np.asarray(X, dtype=np.float64)
         low, middle, high = np.quantile(x, [0.01, 0.5, 0.99], axis=0)
@@ -133,7 +133,7 @@ def chosen_products(z: Array, residual: Array, weight: Array | None) -> NDArray[
         product -= product.mean(0)
         strength[some : some + 64] = np.abs(product.T @ r) / np.maximum(np.sqrt((product**2).sum(0)) * norm, 1e-300)
     order = np.argsort(-strength, kind="stable")[:PRODUCTS]
-    return pairs[order[strength[order] * np.sqrt(len(z)) > _CERTAIN]]
+    return np.asarray(pairs[order[strength[order] * np.sqrt(len(z)) > _CERTAIN]])
 
 
 def with_products(z: Array, columns: Array, pairs: NDArray[np.intp]) -> Array:
@@ -146,10 +146,10 @@ def with_products(z: Array, columns: Array, pairs: NDArray[np.intp]) -> Array:
 
 
 class Additive(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """f(x) = Σ_j s_j(x_j) + Σ_jk β_jk x_j x_k + trees(x): curves and products by ridge, boosted trees on what they leave.
+    """f(x) = Σ_j s_j(x_j) + Σ_jk β_jk x_j x_k + trees(x): curves and products by ridge, boosted trees on the rest.
 
-    With `domains`, each has an intercept of its own, a normal draw (`offset_`), which predictions leave out: quasi-demeaned
-    by θ_e = 1 − √(σ²/(σ² + n_e τ²)), the estimator of random effects.
+    With `domains`, each has an intercept of its own, a normal draw (`offset_`), which predictions leave out: means of
+    domains are taken off by θ_e = 1 − √(σ²/(σ² + n_e τ²)), as in the estimator of random effects.
 
     >>> x = np.random.default_rng(0).normal(size=(300, 2))
     >>> model = Additive(trees=False).fit(x, x[:, 0] ** 2 + x[:, 0] * x[:, 1])

@@ -1,10 +1,9 @@
 """Noise of groups of rows, a domain's level and relation taken out first, so that a shift is no noise.
 
-Both kinds of target answer the same questions: how noisy is a group, how sure is that, and what is one of its rows worth.
+Both kinds of target answer the same questions: how noisy is a group, how sure is that, and what is a row of it worth.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -32,22 +31,6 @@ TELLING = (
 FEWEST_OWN = 12  # rows from which on a domain may have slopes of its own
 
 Codes = NDArray[np.intp]
-
-
-class Noise(Protocol):
-    """What is left of the target once a model, and the domains' own level and relation, are taken out."""
-
-    size: Array
-    """How unlikely each row is, in deviations."""
-
-    def table(self, group: Codes, n_groups: int, *, relative_to: Codes | None = None) -> pd.DataFrame:
-        """A row for each group: n, noise, low, high, ratio, p (Holm), judged, noisy."""
-
-    def weights(self, stratum: Codes, n_strata: int) -> Array:
-        """What a row of each cell counts, `(E, K)`: one unless its noise is surely beyond the ordinary."""
-
-    def precision(self, stratum: Codes, n_strata: int) -> Array:
-        """What a row of each cell says about a slope, `(E, K)`, at most one: all noise counts, whatever it comes from."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +70,11 @@ class NumberNoise:
         few = np.bincount(group, self.weight > 0, n_groups) < MIN_ROWS
         return Scales(found.noise, np.where(few, 0.0, found.freedom))
 
-    def table(self, group: Codes, n_groups: int, *, relative_to: Codes | None = None) -> pd.DataFrame:
-        """Noise of each group and its ratio to the rest, by residuals relative to the usual of `relative_to` if given."""
+    def table(self, group: Codes, n_groups: int, *, relative: bool = False) -> pd.DataFrame:
+        """Noise of each group and its ratio to the rest; `relative`, of residuals over the usual of their domain."""
         plain = self._scales(self.residual, group, n_groups)
         compared = plain
-        if relative_to is not None:
+        if relative:
             usual = np.maximum(shrunk(self.by_domain)[self.domain], 1e-300)
             compared = self._scales(self.residual / usual, group, n_groups)
         count = np.bincount(group, self.weight, n_groups)
@@ -124,13 +107,13 @@ class NumberNoise:
         with np.errstate(divide="ignore", invalid="ignore"):
             log, variance = 2 * np.log(cell.noise).reshape(shape), (2 / cell.freedom).reshape(shape)
         beyond, nature = _deviations(log - own[:, None], variance, known)
-        return own[:, None] + beyond, nature, np.bincount(place, self.weight, place_count(shape)).reshape(shape)
+        return own[:, None] + beyond, nature, _sums(place, self.weight, shape)
 
     def weights(self, stratum: Codes, n_strata: int) -> Array:
         r"""(σ_usual/σ̃_ek)² where σ̃_ek exceeds 1.4 σ_usual, else 1.
 
-        What a stratum has in every domain is its nature, up to twice the usual variance: to weigh it down would take the
-        stratum from the model.
+        What a stratum has in every domain is its nature, up to twice the usual variance: to weigh it down would take
+        the stratum from the model.
         """
         level, nature, count = self._levels(stratum, n_strata)
         level = level + np.maximum(nature - _quantile(nature, count.sum(0), ORDINARY_QUANTILE) - NATURE, 0.0)
@@ -141,14 +124,14 @@ class NumberNoise:
         r"""min(1, (σ_usual/σ̃_ek)²)."""
         level, nature, count = self._levels(stratum, n_strata)
         level = level + nature
-        return np.exp(np.minimum(_quantile(level, count, ORDINARY_QUANTILE) - level, 0.0))
+        return np.asarray(np.exp(np.minimum(_quantile(level, count, ORDINARY_QUANTILE) - level, 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
 class LabelNoise:
     """Labels beside probabilities that know the domain's own prevalence.
 
-    Where columns hardly tell the class (`clear` is false), weaker slopes and wrong labels look alike: nothing is said then.
+    Where columns hardly tell the class (`clear` is false), weaker slopes and wrong labels look alike: nothing is said.
     """
 
     probability: Array
@@ -162,14 +145,14 @@ class LabelNoise:
     def size(self) -> Array:
         """√(−2 log p) of the label given: as deviations of a normal would be."""
         given = self.probability[np.arange(len(self.label)), self.label]
-        return np.sqrt(-2 * np.log(np.clip(given, 1e-12, 1.0)))
+        return np.asarray(np.sqrt(-2 * np.log(np.clip(given, 1e-12, 1.0))))
 
     def _turned(self, group: Codes, n_groups: int) -> Rates:
         found = turned(self.probability, self.label, group, n_groups, self.weight)
         few = (np.bincount(group, self.weight > 0, n_groups) < MIN_ROWS) | (not self.clear)
         return Rates(np.where(few, np.nan, found.rate), np.where(few, np.inf, found.variance))
 
-    def table(self, group: Codes, n_groups: int, *, relative_to: Codes | None = None) -> pd.DataFrame:
+    def table(self, group: Codes, n_groups: int, *, relative: bool = False) -> pd.DataFrame:  # noqa: ARG002 (as numbers)
         """The estimated share of wrong labels of each group, and how much it exceeds that of the rest."""
         found, rest = self._turned(group, n_groups), rest_of(self._turned(group, n_groups))
         judged = np.isfinite(found.rate) & np.isfinite(rest.rate)
@@ -201,13 +184,13 @@ class LabelNoise:
             own[:] = centre
             own[known] = centre + tau2 / (tau2 + whole.variance[known]) * (whole.rate[known] - centre)
         place = self.domain * n_strata + stratum
-        rate, variance = (value.reshape(shape) for value in self._turned(place, place_count(shape)))
+        rate, variance = (value.reshape(shape) for value in self._turned(place, shape[0] * shape[1]))
         beyond, everywhere = _deviations(rate - own[:, None], variance, np.isfinite(rate))
         level = own[:, None] + beyond + (everywhere if nature else 0.0)
-        count = np.bincount(place, self.weight, place_count(shape)).reshape(shape)
+        count = _sums(place, self.weight, shape)
         usual = float(np.clip(_quantile(level, count, ORDINARY_QUANTILE), 0.0, 0.4))
         share = self.probability.shape[1] / (self.probability.shape[1] - 1)
-        return np.maximum(1 - share * np.maximum(level, 0.0), 0.0) / max(1 - share * usual, 0.1)
+        return np.asarray(np.maximum(1 - share * np.maximum(level, 0.0), 0.0) / max(1 - share * usual, 0.1))
 
     def weights(self, stratum: Codes, n_strata: int) -> Array:
         r"""((1 − Cε̃_ek/(C − 1))/(1 − Cε_usual/(C − 1)))² where that is below 1/1.12², else 1."""
@@ -219,13 +202,12 @@ class LabelNoise:
         return np.clip(self._worth(stratum, n_strata, nature=True) ** 2, LEAST, 1.0)
 
 
-def place_count(shape: tuple[int, int]) -> int:
-    """The number of cells of a table of that shape.
+def _sums(place: Codes, weight: Array, shape: tuple[int, int]) -> Array:
+    """The weight of the rows in each cell."""
+    return np.asarray(np.bincount(place, weight, shape[0] * shape[1]), dtype=np.float64).reshape(shape)
 
-    >>> place_count((3, 4))
-    12
-    """
-    return shape[0] * shape[1]
+
+Noise = NumberNoise | LabelNoise
 
 
 def number_noise(problem: Problem, expected: Expected) -> tuple[NumberNoise, Levels]:
@@ -253,7 +235,7 @@ def number_noise(problem: Problem, expected: Expected) -> tuple[NumberNoise, Lev
         n = float(w[rows].sum())
         if len(rows) == 0:
             continue
-        drawn, centre, scale = _drawn_in(first[rows])
+        drawn, scale = _drawn_in(first[rows])
         offset[d] = np.average(_drawn_in(plain[rows])[0], weights=w[rows])
         if len(rows) < FEWEST_OWN or problem.n_domains == 1:
             middle = np.average(drawn, weights=w[rows])
@@ -264,7 +246,7 @@ def number_noise(problem: Problem, expected: Expected) -> tuple[NumberNoise, Lev
             value = line(problem.X[rows])
             residual[rows] -= value
             used = min(line.freedom, n / 2)
-            total, left = n * np.var(drawn), float(w[rows] @ (drawn - value) ** 2)
+            total, left = n * float(np.var(drawn)), float(w[rows] @ (drawn - value) ** 2)
             if used > 1.01 and total > 0:
                 relation[d] = max(0.0, 1 - (left / max(n - used, 1.0)) / (total / max(n - 1, 1.0)))
                 ratio = max(total - left, 0.0) / (used - 1) / max(left / max(n - used, 1.0), 1e-300)
@@ -303,7 +285,7 @@ def label_noise(problem: Problem, expected: Expected) -> tuple[LabelNoise, Level
 def _other_relation(problem: Problem, p: Array, truth: Array) -> tuple[Array, Array]:
     """Of each domain the share of its residual variance that slopes of its own explain, and its p.
 
-    Wrong labels bend all slopes by one factor, and another prevalence shifts them: residuals along 1 − Cp_c and p_c p_k.
+    Wrong labels bend all slopes by one factor, another prevalence shifts them: residuals along 1 − Cp_c and p_c p_k.
     Only what slopes explain beyond that says that the columns mean something else there.
     """
     share, chance = np.zeros(problem.n_domains), np.ones(problem.n_domains)
@@ -340,17 +322,17 @@ def _other_relation(problem: Problem, p: Array, truth: Array) -> tuple[Array, Ar
     return share, _corrected(chance, np.ones(problem.n_domains, dtype=bool))
 
 
-def _drawn_in(values: Array) -> tuple[Array, float, float]:
-    """Values with the wild ones at 2.5 deviations, their centre, and that deviation (by the median)."""
+def _drawn_in(values: Array) -> tuple[Array, float]:
+    """Values with the wild ones at 2.5 deviations, and that deviation (by the median)."""
     centre = float(np.median(values))
     scale = float(np.median(np.abs(values - centre))) / 0.6745
     if scale == 0:
         scale = float(np.std(values))
-    return np.clip(values, centre - CLIP * scale, centre + CLIP * scale), centre, scale
+    return np.clip(values, centre - CLIP * scale, centre + CLIP * scale), scale
 
 
 def _deviations(gap: Array, variance: Array, known: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """What cells have beyond their domain and their stratum, shrunk, and what strata have; zero where nothing is known."""
+    """What cells have beyond domain and stratum, shrunk, and what strata have; zero where nothing is known."""
     safe = np.where(known, np.where(np.isfinite(variance), variance, 1.0), 1.0)
     precision = np.where(known, 1 / safe, 0.0)
     total = precision.sum(0)

@@ -203,8 +203,8 @@ def judge(
         held_out = out_of_domain(used, counted, progress)
     row_weight = noise.weights(strata.label, len(strata.names))[code, strata.label]
     return Quality(
-        domains=_domains(used, ready, noise, levels, held_out, row_weight, names),
-        strata=_strata(used, expected, noise, strata, random_state),
+        domains=_domains(used, noise, levels, held_out, row_weight, names),
+        strata=_strata(used, noise, strata, random_state),
         cells=_cells(used, noise, strata, names, row_weight),
         rows=_rows(ready, used, expected, noise, strata, classes),
         features=features_table(ready.names, _sources(ready), suspicion, names.tolist()),
@@ -230,8 +230,8 @@ def _ready(
     category: Sequence[str],
 ) -> tuple[Prepared, NDArray[np.bool_], int]:
     """The table prepared, whichever way it was given; which of its rows have a target; and how many there are."""
-    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(_matrix(X))
-    frame = frame.set_axis([str(c) if not isinstance(c, int) else f"x{c}" for c in frame.columns], axis=1)
+    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(_matrix(X)).add_prefix("x")
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     if target is None:
         if y is None:
             raise InputError("give y, or the whole table with target='name'")
@@ -311,7 +311,6 @@ def _given(predictions: NDArray[Any], problem: Problem) -> Expected:
 
 def _domains(
     problem: Problem,
-    ready: Prepared,
     noise: Noise,
     levels: Levels,
     held_out: Expected | None,
@@ -355,7 +354,7 @@ def _domains(
 
 
 def _novelty(problem: Problem) -> Array:
-    r"""√mean_j max(0, d_ej² − 1/n_e − 1/n_rest): how many deviations a domain's columns lie from the others', on average."""
+    r"""√mean_j max(0, d_ej² − 1/n_e − 1/n_rest): how many deviations a domain's columns lie from the others'."""
     e, n, w = problem.domain, problem.n_domains, problem.weight
     count = np.bincount(e, w, n)
     rest = np.maximum(w.sum() - count, 1e-300)
@@ -367,7 +366,7 @@ def _novelty(problem: Problem) -> Array:
         variance = np.maximum((squares.sum() - squares) / rest - other**2, 0.0)
         scale = np.maximum(variance, 1e-12 * max(float(column.var()), 1e-300))
         total += np.clip((mean - other) ** 2 / scale - 1 / np.maximum(count, 1e-300) - 1 / rest, 0.0, 100.0)
-    return np.sqrt(total / max(problem.X.shape[1], 1))
+    return np.asarray(np.sqrt(total / max(problem.X.shape[1], 1)))
 
 
 def _squared(problem: Problem, expected: Expected) -> Array:
@@ -379,8 +378,8 @@ def _squared(problem: Problem, expected: Expected) -> Array:
     return np.asarray(((truth - expected.value) ** 2).sum(1) / 2)
 
 
-def _strata(problem: Problem, expected: Expected, noise: Noise, strata: Strata, seed: int) -> pd.DataFrame:
-    table = strata_table(problem, expected, noise, strata, seed)
+def _strata(problem: Problem, noise: Noise, strata: Strata, seed: int) -> pd.DataFrame:
+    table = strata_table(problem, noise, strata, seed)
     table.insert(0, "stratum", np.asarray(strata.names, dtype=object))
     table["n"] = _whole(table["n"].to_numpy())
     table["share"] = table["n"] / max(float(table["n"].sum()), 1e-300)

@@ -22,7 +22,7 @@ MOST_ROWS = 20_000  # models see at most so many; statistics see all
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Rows as numbers: columns, a target (a number, or the place of a class), domains, weights, and who learns from them."""
+    """Rows as numbers: columns, a target (a number, or the place of a class), domains, weights, and the learner."""
 
     X: Array
     y: NDArray[Any]
@@ -55,7 +55,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """What models that did not see a row say of it: `value` with its domain's own level, `plain` without; `(n,)` or `(n, C)`."""
+    """What models that did not see a row say of it: `plain`, and `value` with its domain's level; `(n,)`, `(n, C)`."""
 
     value: Array
     plain: Array

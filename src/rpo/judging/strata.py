@@ -13,8 +13,8 @@ from rpo.functional.ridge import Array
 from rpo.grouping import find_strata
 from rpo.grouping.cells import codes
 from rpo.judging.learners import boosted
-from rpo.judging.noise import SURE, Codes, LabelNoise, Noise, NumberNoise
-from rpo.judging.residuals import Expected, Problem, sample_by_domain
+from rpo.judging.noise import SURE, Codes, Noise, NumberNoise
+from rpo.judging.residuals import Problem, sample_by_domain
 
 Grouping = Literal["auto", "search", "class", "none"]
 SEARCHED = 4_000  # rows that the search for strata looks at
@@ -51,18 +51,18 @@ def strata_of(ready: Prepared, problem: Problem, noise: Noise, grouping: Groupin
     return Strata(found.labels, tuple(names), True)
 
 
-def strata_table(problem: Problem, expected: Expected, noise: Noise, strata: Strata, seed: int) -> pd.DataFrame:
+def strata_table(problem: Problem, noise: Noise, strata: Strata, seed: int) -> pd.DataFrame:
     """Noise of strata, each against the rest, relative to what is usual in its domain.
 
     Strata that were searched for differ in the rows they were found in: they count as noisier only if strata found in
     one half of the rows are so in the other. And misfit is no noise: a stratum must stay noisier under a second, more
     flexible learner of what the first left.
     """
-    table = noise.table(strata.label, len(strata.names), relative_to=problem.domain)
+    table = noise.table(strata.label, len(strata.names), relative=True)
     if strata.searched and table["noisy"].any() and not _holds_in_halves(problem, noise, seed):
         table["noisy"] = False
     if table["noisy"].any() and isinstance(noise, NumberNoise):
-        again = second_learner(problem, noise).table(strata.label, len(strata.names), relative_to=problem.domain)
+        again = second_learner(problem, noise).table(strata.label, len(strata.names), relative=True)
         table["noisy"] &= again["noisy"]
     return table
 
@@ -80,16 +80,14 @@ def _holds_in_halves(problem: Problem, noise: Noise, seed: int) -> bool:
             max_rows=SEARCHED,
         )
         other = only(noise, ~seen)
-        table = other.table(part.labels, int(part.labels.max()) + 1, relative_to=problem.domain)
+        table = other.table(part.labels, int(part.labels.max()) + 1, relative=True)
         chances.append(float(np.nanmin(table["p"])) if table["judged"].any() else 1.0)
     return 2 * min(chances) < SURE
 
 
 def only(noise: Noise, rows: NDArray[np.bool_]) -> Noise:
     """The same with no other rows counting."""
-    if isinstance(noise, NumberNoise | LabelNoise):
-        return replace(noise, weight=np.where(rows, noise.weight, 0.0))
-    return noise
+    return replace(noise, weight=np.where(rows, noise.weight, 0.0))
 
 
 def second_learner(problem: Problem, noise: NumberNoise) -> NumberNoise:

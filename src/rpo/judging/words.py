@@ -14,7 +14,7 @@ MOST_NAMED = 3
 
 
 def summary(found: "Quality") -> tuple[str, ...]:
-    """Noise, level, relation, suspicious features and scarcity, each in one sentence; the last two only if there is any."""
+    """Noise, level, relation, suspicious features and scarcity, in one sentence each where there is any."""
     said = [noisy_words(found), level_words(found), relation_words(found), feature_words(found), scarce_words(found)]
     return tuple(sentence for sentence in said if sentence)
 
