@@ -52,6 +52,46 @@ def test_predictions_after_load_are_those_before_save_bit_for_bit(kind, target, 
         assert loaded.penalties_.lam == model.penalties_.lam
 
 
+@pytest.mark.parametrize("kind", [RPORegressor, DomainRegressor])
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([2**64 + 1, 2**70, 5], dtype=object),
+        np.array([np.inf, -np.inf, 0.5]),
+        np.array([0.1, 0.2, 0.3], dtype=np.float16),
+        np.array([2**63 + 5, 2**63 + 6, 1], dtype=np.uint64),
+        np.array(["001", "1", "1e5"]),
+    ],
+    ids=["beyond 64 bits", "infinite", "half precision", "unsigned", "codes"],
+)
+def test_whatever_domains_can_be_fitted_can_be_loaded(kind, labels, tmp_path):
+    model = kind(steps=3).fit(X, TARGETS["number"], domains=labels[np.arange(90) % 3])
+    model.save(tmp_path / "model")
+    loaded = rpo.load(tmp_path / "model")
+    assert loaded.domains_.tolist() == model.domains_.tolist()
+    assert loaded.domains_.dtype == model.domains_.dtype
+    if hasattr(model, "quality_"):
+        pd.testing.assert_frame_equal(loaded.quality_, model.quality_, check_dtype=False)
+
+
+@pytest.mark.filterwarnings("ignore::rpo.exceptions.CollapseWarning")
+def test_an_estimator_refitted_with_another_method_is_that_method_alone(tmp_path):
+    model = DomainRegressor("rpo", steps=3).fit(X, TARGETS["number"], domains=DOMAINS)
+    assert hasattr(model, "quality_")
+    model.set_params(method="erm-l2").fit(X, TARGETS["number"], domains=DOMAINS)
+    assert not hasattr(model, "quality_")
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(rpo.load(tmp_path / "model").predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("change", [{"hidden": (3,)}, {"method": "mtl"}])
+def test_parameters_changed_since_the_fit_are_not_saved(change, tmp_path):
+    model = DomainRegressor(steps=3).fit(X, TARGETS["number"], domains=DOMAINS).set_params(**change)
+    with pytest.raises(InputError, match="changed since the fit"):
+        model.save(tmp_path / "model")
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_folder_of_three_files_without_pickle(tmp_path):
     RPORegressor(steps=5).fit(X, TARGETS["number"], domains=DOMAINS).save(tmp_path / "model")
     assert sorted(p.name for p in (tmp_path / "model").iterdir()) == [
@@ -115,6 +155,11 @@ def truncate(folder, name):
         (lambda f: alter_card(f, lambda c: c["parameters"].update({"hidden": [3]})), "not those of the network"),
         (lambda f: alter_card(f, lambda c: c["parameters"].update({"evil": 1})), "not a whole model"),
         (lambda f: alter_card(f, lambda c: c["fitted"].pop("n_features_in_")), "not a whole model"),
+        (lambda f: alter_card(f, lambda c: c["fitted"].update({"n_features_in_": 10**12})), "not a whole model"),
+        (lambda f: alter_card(f, lambda c: c["fitted"].update({"task_": "binary"})), "0 classes"),
+        (lambda f: alter_card(f, lambda c: c["labels"]["domains_"]["values"].append("d")), "names something twice"),
+        (lambda f: alter_card(f, lambda c: c["labels"]["domains_"].update({"values": [[1]]})), "not a whole model"),
+        (lambda f: alter_card(f, lambda c: c["parameters"].update({"hidden": [2**40]})), "not those of the network"),
     ],
 )
 def test_a_damaged_folder_is_one_clear_line(harm, message, tmp_path, reseal):

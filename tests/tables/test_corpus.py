@@ -291,6 +291,17 @@ FOLDERS = {
         edit("table.json", lambda c: c["columns"].append({"name": "q", "kind": "number"})),
         "its inputs are not the columns",
     ),
+    "a name changed": (
+        edit("table.json", lambda c: c["columns"][0].update(name="other")),
+        "its inputs are not the columns",
+    ),
+    "a column twice": (edit("table.json", lambda c: c["columns"].append(c["columns"][0])), "a column is named twice"),
+    "a category twice": (
+        edit("table.json", lambda c: c["columns"].append({"name": "q", "kind": "category", "categories": ["a", "a"]})),
+        "a category is named twice",
+    ),
+    "an odd fill": (edit("table.json", lambda c: c["columns"][0].update(fill=1e200)), "that it cannot have"),
+    "rows that are not there": (edit("table.json", lambda c: c.update(rows=3)), "not the rows of the table"),
     "another class": (edit("model.json", lambda c: c.update({"class": "os.system"})), "none of RPORegressor"),
     "unknown parameter": (edit("model.json", lambda c: c["parameters"].update(evil=1)), "not a whole model"),
     "altered shapes": (edit("model.json", lambda c: c["parameters"].update(hidden=[3])), "not those of the network"),

@@ -86,6 +86,8 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         With `checkpoint`, a folder, the training is kept there `every` so many seconds and when the process gets
         SIGTERM; the same call goes on where it stopped, to the same model.
         """
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)  # what another method found in an earlier fit would be taken for this one's
         rows, target, weight = self._check_rows(X, y, sample_weight)
         encoded, task = self._encode(target, weight)
         domain, self.domains_ = self._check_domains(domains, len(rows))

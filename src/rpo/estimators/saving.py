@@ -6,7 +6,6 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from rpo.estimators.rpo import RPOClassifier, RPORegressor
 from rpo.exceptions import InputError
 from rpo.folders import read_folder, write_folder
 
-FORMAT = 1
+FORMAT = 2
 CLASSES = {kind.__name__: kind for kind in (RPORegressor, RPOClassifier, DomainRegressor, DomainClassifier)}
 ARRAYS = ("x_mean_", "x_scale_", "loss_curve_")
 SCALARS = ("y_mean_", "y_scale_", "task_", "dtype_", "n_features_in_")
@@ -49,6 +48,11 @@ def files_of(model: DomainEstimator) -> dict[str, bytes]:
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model, "weights_")
+    try:
+        _check(model)
+    except WRONG as error:
+        words = " ".join(str(error).split())[:120]
+        raise InputError(f"the parameters were changed since the fit ({words}): fit the model again") from None
     card = json.dumps(_card(model), indent=2, ensure_ascii=False, allow_nan=False)
     return {"model.json": card.encode(), "weights.safetensors": save_arrays(_arrays(model))}
 
@@ -78,7 +82,8 @@ def from_files(
     if kind is None:
         raise InputError(f"{folder} holds a {str(card['class'])[:40]!r}, which is none of {', '.join(CLASSES)}")
     try:
-        parameters: dict[str, Any] = {**card["parameters"], "module": module if card["module"] else None}
+        given = {n: float(v["float"]) if _is_float(v) else v for n, v in card["parameters"].items()}
+        parameters: dict[str, Any] = {**given, "module": module if card["module"] else None}
         model = kind(**parameters)
         _restore(model, card, load_arrays(files["weights.safetensors"]))
         _check(model)
@@ -96,12 +101,13 @@ def _card(model: DomainEstimator) -> dict[str, Any]:
         "module": None if model.module is None else type(model.module).__name__,
         "parameters": parameters,
         "fitted": {name: getattr(model, name) for name in SCALARS if hasattr(model, name)},
-        "labels": {name: _labels(name, getattr(model, name)) for name in LABELS if hasattr(model, name)},
+        "labels": {name: _column(name, getattr(model, name)) for name in LABELS if hasattr(model, name)},
         "versions": _versions(),
     }
     if hasattr(model, "quality_"):
         card["scheme"] = model.penalties_.scheme
-        card["quality"] = json.loads(model.quality_.to_json(orient="split", double_precision=15))
+        columns = {str(name): _column(str(name), model.quality_[name].to_numpy()) for name in model.quality_}
+        card["quality"] = {"index": _column("index", model.quality_.index.to_numpy()), "columns": columns}
     return card
 
 
@@ -110,6 +116,8 @@ def _plain(name: str, value: Any) -> Any:
         return value.item()
     if isinstance(value, np.random.RandomState):
         return None
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}  # JSON has no word for it
     if isinstance(value, tuple):
         return list(value)
     if value is None or isinstance(value, str | int | float | bool | list | dict):
@@ -117,7 +125,7 @@ def _plain(name: str, value: Any) -> Any:
     raise InputError(f"parameter {name} is a {type(value).__name__}, which JSON cannot hold: use a plain value")
 
 
-def _labels(name: str, values: NDArray[Any]) -> dict[str, Any]:
+def _column(name: str, values: NDArray[Any]) -> dict[str, Any]:
     if values.dtype.kind not in LABEL_KINDS:
         raise InputError(f"{name} holds {values.dtype}, which JSON cannot: turn them into text before fitting")
     return {"dtype": values.dtype.str, "values": [_plain(name, value) for value in values.tolist()]}
@@ -160,25 +168,30 @@ def _restore(model: DomainEstimator, card: dict[str, Any], arrays: dict[str, NDA
             setattr(model, name, value)
     for name, saved in card["labels"].items():
         if name in LABELS:
-            setattr(model, name, _read_labels(name, saved))
+            setattr(model, name, _read_column(saved))
     for prefix in ("weights", "state"):
         found = {name.removeprefix(f"{prefix}/"): a for name, a in arrays.items() if name.startswith(f"{prefix}/")}
         setattr(model, f"{prefix}_", found)
     if "quality" in card:
-        model.quality_ = pd.read_json(StringIO(json.dumps(card["quality"])), orient="split", precise_float=True)
+        columns = {name: _read_column(saved) for name, saved in card["quality"]["columns"].items()}
+        model.quality_ = pd.DataFrame(columns, index=_read_column(card["quality"]["index"]))
         model.penalties_ = fitted_penalties(model.quality_, model.state_, model.domains_, str(card["scheme"]))
 
 
-def _read_labels(name: str, saved: Mapping[str, Any]) -> NDArray[Any]:
-    """Labels as they were; a type that would take more memory than the values need is refused before it is taken."""
+def _is_float(value: Any) -> bool:
+    return isinstance(value, dict) and set(value) == {"float"}
+
+
+def _read_column(saved: Mapping[str, Any]) -> NDArray[Any]:
+    """Values as they were; a type that would take more memory than the values need is refused before it is taken."""
     longest = max([1, *(len(value) for value in saved["values"] if isinstance(value, str))])
     kind = re.fullmatch(r"[<>|=]?([biufO])[1248]?|[<>|=]?(U)(\d{1,9})", saved["dtype"])
     if kind is None or (kind[2] and int(kind[3]) > longest):
         raise ValueError(f"labels of type {str(saved['dtype'])[:20]!r}")
-    labels = np.array(saved["values"], dtype=np.dtype(saved["dtype"]))
-    if labels.ndim != 1 or len(set(saved["values"])) != len(labels):
-        raise ValueError(f"{name} names something twice")
-    return labels
+    values = [float(value["float"]) if _is_float(value) else value for value in saved["values"]]
+    if not all(value is None or isinstance(value, str | int | float) for value in values):
+        raise ValueError("labels that are lists")
+    return np.array(values, dtype=np.dtype(saved["dtype"]))
 
 
 def _check(model: DomainEstimator) -> None:
@@ -186,6 +199,15 @@ def _check(model: DomainEstimator) -> None:
     inputs = model.n_features_in_
     if type(inputs) is not int or inputs < 1 or len(model.hidden) > MOST_LAYERS:
         raise ValueError("its inputs or layers are no numbers of such")
+    for name in LABELS:
+        labels = getattr(model, name, np.empty(0)).tolist()
+        if len(set(labels)) != len(labels):
+            raise ValueError(f"{name} names something twice")
+    classes = len(getattr(model, "classes_", ()))
+    if classes != {"regression": 0, "binary": 2}.get(model.task_, max(classes, 3)):
+        raise ValueError(f"{classes} classes are not those of a {model.task_} model")
+    if len(getattr(model, "feature_names_in_", range(inputs))) != inputs:
+        raise ValueError("its inputs and their names are not as many")
     for name in ("x_mean_", "x_scale_"):
         if getattr(model, name).shape not in ((1,), (inputs,)):
             raise ValueError(f"{name} is of another shape")

@@ -17,6 +17,8 @@ def codes(labels: ArrayLike, what: str = "labels", n: int | None = None) -> tupl
     ([1, 0, 1], ['a', 'b'])
     """
     array = np.asarray(labels)
+    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
+        array = array.astype(np.float64)  # no index holds the others, nor JSON
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or n not in (None, len(array)):

@@ -1,5 +1,6 @@
 """The card of a fitted table model: what it was fitted on and how, for a person to read."""
 
+import re
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,7 @@ if TYPE_CHECKING:
     from rpo.tables.model import TableModel
 
 SHOWN = 12
+HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 WORDS = {
     "eta": "Poorest first, then largest: η is the invariance asked of a domain.",
     "weight": "Poorest first, then largest: what a row of a domain's noisiest stratum counts; one on average counts 1.",
@@ -64,12 +66,13 @@ def card_text(model: "TableModel") -> str:
 
 
 def plain(text: object) -> str:
-    """Text that Markdown shows as it is, on one line.
+    """Text that Markdown shows as it is, on one line: no markup, and no link that somebody could follow.
 
     >>> plain("<b>|a")
     '&lt;b&gt;&#124;a'
+    >>> plain("[x](http://evil.example) www.evil.example")
+    '&#91;x&#93;(http&#58;//evil.example) www&#46;evil.example'
     """
     line = " ".join(str(text).split())
-    for mark, shown in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "&#124;"), ("`", "&#96;")):
-        line = line.replace(mark, shown)
-    return line
+    line = "".join(f"&#{ord(mark)};" if mark in "|`[]@\\" else HTML.get(mark, mark) for mark in line)
+    return re.sub(r"(?i)(www)\.", r"\1&#46;", line.replace("://", "&#58;//"))

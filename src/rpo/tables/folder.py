@@ -7,18 +7,18 @@ checked before memory is taken for it.
 
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from rpo.estimators.saving import LIMITS, WRONG, files_of, from_files
 from rpo.exceptions import InputError
 from rpo.folders import read_folder, write_folder
-from rpo.frames.columns import Column, names_of
+from rpo.frames.columns import LARGEST, Column, names_of
 from rpo.frames.preparing import Task
 from rpo.tables.card import card_text
-from rpo.tables.model import TableModel
+from rpo.tables.model import TableModel, unique_names
 
 TABLE_BYTES = 16 << 20
 
@@ -36,6 +36,21 @@ class TableCard(BaseModel):
     domains: dict[str, int]
     columns: tuple[Column, ...]
     notes: tuple[str, ...]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        """Names once each, fills that data of this kind can have, and counts of rows."""
+        names = [column.name for column in self.columns]
+        if len(set(names)) != len(names) or {self.target, self.domain} & set(names):
+            raise ValueError("a column is named twice")
+        for column in self.columns:
+            if len(set(column.categories)) != len(column.categories):
+                raise ValueError("a category is named twice")
+            if (column.kind == "category") != bool(column.categories) or abs(column.fill) > LARGEST:
+                raise ValueError("a column has categories or a fill that it cannot have")
+        if min(self.domains.values(), default=0) < 1 or sum(self.domains.values()) != self.rows:
+            raise ValueError("the rows of the domains are not the rows of the table")
+        return self
 
 
 def save_model(model: TableModel, path: str | os.PathLike[str]) -> None:
@@ -84,7 +99,7 @@ def load_model(path: str | os.PathLike[str]) -> TableModel:
         raise InputError(f"{folder / 'table.json'} names no columns: it is no model of a table")
     inputs = len(names_of(card.columns)[0])
     estimator = from_files(files, folder)
-    if estimator.n_features_in_ != inputs:
+    if list(getattr(estimator, "feature_names_in_", ())) != unique_names(card.columns):
         raise InputError(f"{folder} is not a whole model (its inputs are not the columns of table.json): fit it again")
     try:
         _try(estimator, inputs)
