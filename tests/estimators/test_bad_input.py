@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from rpo import DomainClassifier, DomainRegressor, RPOClassifier, RPORegressor
 from rpo.exceptions import InputError, OneDomainWarning, TrainingError
@@ -64,7 +65,52 @@ CASES = {
     ),
     "constant target": (RPORegressor(), X, np.ones(N), {"domains": DOMAINS}, "the target is constant"),
     "text as a target": (RPORegressor(), X, ["a"] * N, {"domains": DOMAINS}, "must be numbers"),
-    "text where a number should be": (RPORegressor(), frame(name=["x"] * N), Y, {"domains": DOMAINS}, "convert"),
+    "text where a number should be": (
+        RPORegressor(),
+        frame(name=["x"] * N),
+        Y,
+        {"domains": DOMAINS},
+        "holds .* not numbers",
+    ),
+    "dates": (
+        RPORegressor(),
+        frame(day=pd.date_range("2020-01-01", periods=N)),
+        Y,
+        {"domains": DOMAINS},
+        "column 'day' of X holds datetime64.* not numbers",
+    ),
+    "categories": (
+        RPORegressor(),
+        frame(city=pd.Categorical(["a", "b", "c"] * 10)),
+        Y,
+        {"domains": DOMAINS},
+        "column 'city' of X holds category values, not numbers",
+    ),
+    "an array of dates": (RPORegressor(), X.astype("M8[s]"), Y, {"domains": DOMAINS}, "X holds datetime64.s."),
+    "one width": (RPORegressor(hidden=64), X, Y, {"domains": DOMAINS}, "hidden is 64: give the widths"),
+    "steps that are no number of steps": (RPORegressor(steps=1.5), X, Y, {"domains": DOMAINS}, "steps is 1.5: give a"),
+    "a device that is not here": (
+        RPORegressor(device="mps" if torch.cuda.is_available() else "cuda"),
+        X,
+        Y,
+        {"domains": DOMAINS},
+        "is not available on this machine: use 'auto' or 'cpu'",
+    ),
+    "weights that no sum can hold": (
+        RPORegressor(),
+        X,
+        Y,
+        {"domains": DOMAINS, "sample_weight": [1e30] + [1.0] * (N - 1)},
+        "sample_weight ranges from 1 to 1e.30: rescale it",
+    ),
+    "a switch that is none": (RPORegressor(standardize="no"), X, Y, {"domains": DOMAINS}, "standardize is 'no': use"),
+    "half a stratum": (
+        RPORegressor(n_strata=1.5, grouping="search"),
+        X,
+        Y,
+        {"domains": DOMAINS},
+        "n_strata is 1.5: give a whole number",
+    ),
     "one class": (RPOClassifier(), X, ["yes"] * N, {"domains": DOMAINS}, "one class only .'yes'"),
     "one class of any weight": (
         RPOClassifier(),
@@ -198,3 +244,23 @@ def test_new_rows_are_checked_as_well():
         model.predict(frame(dose=np.where(DOMAINS == 0, np.nan, 1.0)))
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame().rename(columns={"dose": "amount"}))
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-20, 1e160])
+def test_the_unit_of_a_target_or_a_feature_does_not_matter(unit):
+    one = DomainRegressor(steps=100).fit(X, Y, domains=DOMAINS)
+    target = DomainRegressor(steps=100).fit(X, Y * unit, domains=DOMAINS)
+    np.testing.assert_allclose(target.predict(X) / unit, one.predict(X), rtol=1e-6, atol=1e-6)
+    features = DomainRegressor(steps=100).fit(X * unit, Y, domains=DOMAINS)
+    np.testing.assert_allclose(features.predict(X * unit), one.predict(X), rtol=1e-6, atol=1e-6)
+
+
+def test_one_huge_cell_does_not_break_the_search_for_strata():
+    model = RPORegressor(steps=3, grouping="search").fit(with_value(9.97e36), Y, domains=DOMAINS)
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_a_row_beyond_all_numbers_is_refused_when_predicting():
+    model = DomainRegressor(steps=3).fit(X, Y, domains=DOMAINS)
+    with pytest.raises(InputError, match="row 4 of X has values so far from those of the fit"):
+        model.predict(with_value(1.7e308, rows=slice(4, 5)))

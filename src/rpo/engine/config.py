@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
 
 from rpo.exceptions import InputError
@@ -29,8 +30,8 @@ class Config:
     """Seconds between two checkpoints."""
 
     def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise InputError(f"steps is {self.steps}: give at least one")
+        if isinstance(self.steps, bool) or not isinstance(self.steps, int | np.integer) or self.steps < 1:
+            raise InputError(f"steps is {self.steps!r}: give a whole number of at least one")
         if self.batch_size is not None and self.batch_size < 1:
             raise InputError(f"batch_size is {self.batch_size}: give at least one, or None for all rows")
         if self.schedule not in ("cosine", "constant"):
@@ -48,6 +49,11 @@ def pick_device(name: str) -> torch.device:
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        return torch.device(name)
-    except RuntimeError:
+        device = torch.device(name)
+    except (RuntimeError, TypeError):
         raise InputError(f"unknown device {name!r}: use 'auto', 'cpu' or 'cuda'") from None
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError):
+        raise InputError(f"device {name!r} is not available on this machine: use 'auto' or 'cpu'") from None
+    return device

@@ -18,7 +18,7 @@ from torch import nn
 from rpo.engine import Config, Data, Net, factory, make_data, mlp, predict, train
 from rpo.engine.method import State
 from rpo.engine.training import first_stage, net_of
-from rpo.estimators.inputs import Array, check_finite, weighted_moments
+from rpo.estimators.inputs import Array, check_finite, check_kinds, check_weight, is_widths, weighted_moments
 from rpo.estimators.quality import collapse_strength, fitted_penalties, quality_table
 from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning
 from rpo.functional.losses import Task
@@ -91,6 +91,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         rows, target, weight = self._check_rows(X, y, sample_weight)
         encoded, task = self._encode(target, weight)
         domain, self.domains_ = self._check_domains(domains, len(rows))
+        self._check_switches()
         method, values = self._method()
         method.check_task(task)
         self.x_mean_, self.x_scale_ = self._moments(rows, weight)
@@ -134,6 +135,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     ) -> tuple[NDArray[Any], NDArray[Any], Array]:
         if y is None:
             raise InputError("requires y to be passed, but the target y is None")
+        check_kinds(X)
         rows, target = validate_data(
             self,
             X,
@@ -147,7 +149,17 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         check_finite(rows, self._names(rows))
         target = column_or_1d(target, warn=True)
         weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+        check_weight(weight)
         return rows, target, weight
+
+    def _check_switches(self) -> None:
+        """Refuse what Python would take for true or false, and is neither."""
+        for name, more in (("standardize", ()), ("compile", ()), ("verbose", ("auto",))):
+            value = getattr(self, name)
+            if not isinstance(value, bool | np.bool_) and value not in more:
+                raise InputError(f"{name} is {value!r}: use {' or '.join(map(repr, (True, False, *more)))}")
+        if not (self.n_strata is None or (isinstance(self.n_strata, int | np.integer) and self.n_strata >= 1)):
+            raise InputError(f"n_strata is {self.n_strata!r}: give a whole number of at least one, or None")
 
     def _names(self, rows: NDArray[Any]) -> list[str]:
         return [str(name) for name in getattr(self, "feature_names_in_", [f"x{i}" for i in range(rows.shape[1])])]
@@ -203,8 +215,9 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _standardized(self, rows: NDArray[Any], dtype: str) -> NDArray[Any]:
         """The rows as the network sees them; those of a file go into a file."""
         found: NDArray[Any] = (on_disk if is_mapped(rows) else np.empty)(rows.shape, dtype)
-        for some in blocks(len(rows)):
-            found[some] = (rows[some] - self.x_mean_) / self.x_scale_
+        with np.errstate(over="ignore"):  # the prediction of such a row is refused
+            for some in blocks(len(rows)):
+                found[some] = (rows[some] - self.x_mean_) / self.x_scale_
         return found
 
     def _config(self, data: Data) -> Config:
@@ -228,7 +241,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _build(self, row_shape: tuple[int, ...], n_outputs: int) -> Callable[[], nn.Module]:
         if self.module is not None:
             return factory(self.module, row_shape, n_outputs)
-        if any(not isinstance(width, int | np.integer) or width < 1 for width in self.hidden):
+        if not is_widths(self.hidden):
             raise InputError(f"hidden is {self.hidden!r}: give the widths of the hidden layers, such as (64, 64)")
         return partial(mlp, row_shape[0], n_outputs, tuple(self.hidden))
 
@@ -296,6 +309,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _outputs(self, X: ArrayLike) -> torch.Tensor:
         """f(x) for new rows, `(n, c)`."""
         check_is_fitted(self, "weights_")
+        check_kinds(X)
         rows = validate_data(
             self, X, reset=False, dtype="numeric", ensure_all_finite=False, allow_nd=self.module is not None
         )
@@ -305,7 +319,13 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         params = {name: torch.as_tensor(value)[None] for name, value in self.weights_.items()}
         state = {name: torch.as_tensor(value)[None] for name, value in self.state_.items()}
         x = torch.from_numpy(self._standardized(rows, self.dtype_))
-        return predict(method, net, net.flatten(params), state, x)[0]
+        output = predict(method, net, net.flatten(params), state, x)[0]
+        if not (finite := torch.isfinite(output).all(1)).all():
+            row = int((~finite).nonzero()[0, 0])
+            raise InputError(
+                f"row {row} of X has values so far from those of the fit that no prediction can be computed"
+            )
+        return output
 
     def _net(self, method: Method, row_shape: tuple[int, ...]) -> Net:
         n_classes = len(getattr(self, "classes_", ()))

@@ -10,6 +10,7 @@ from rpo.exceptions import InputError
 from rpo.mapped import blocks
 
 Array = NDArray[np.float64]
+MOST_WEIGHT = 1e9  # a weight counts rows
 
 
 def check_finite(X: NDArray[Any], names: Sequence[str]) -> None:
@@ -32,6 +33,52 @@ def check_finite(X: NDArray[Any], names: Sequence[str]) -> None:
             raise InputError(f"column {name!r} of X contains {kind} in {count} of {len(X)} rows: impute or drop them")
 
 
+def check_kinds(X: Any) -> None:
+    """Refuse columns of a data frame, or an array, of dates or categories, which NumPy would turn into odd numbers.
+
+    >>> check_kinds(np.array(["2020-01-31"], dtype="M8[D]")[:, None])
+    Traceback (most recent call last):
+    rpo.exceptions.InputError: X holds datetime64[D], which are no numbers: convert them before fitting
+    """
+    if not hasattr(X, "columns"):
+        kind = getattr(getattr(X, "dtype", None), "kind", "f")
+        if kind in "mM":
+            raise InputError(f"X holds {X.dtype}, which are no numbers: convert them before fitting")
+        return
+    for name, dtype in zip(X.columns, X.dtypes, strict=True):
+        if dtype.kind in "mM" or str(dtype) in ("category", "str", "string"):
+            raise InputError(
+                f"column {str(name)[:40]!r} of X holds {dtype} values, not numbers: "
+                "encode them before fitting (sklearn.preprocessing), or use rpo fit"
+            )
+
+
+def check_weight(weight: Array) -> None:
+    """Refuse weights of rows that sums of rows cannot hold.
+
+    >>> check_weight(np.array([1.0, 1e30]))
+    Traceback (most recent call last):
+    rpo.exceptions.InputError: sample_weight ranges from 1 to 1e+30: rescale it to lie between 1e-09 and 1e+09, or zero
+    """
+    used = weight[weight > 0]
+    if len(used) and (used.max() > MOST_WEIGHT or used.min() < 1 / MOST_WEIGHT):
+        raise InputError(
+            f"sample_weight ranges from {used.min():.3g} to {used.max():.3g}: "
+            f"rescale it to lie between {1 / MOST_WEIGHT:g} and {MOST_WEIGHT:g}, or zero"
+        )
+
+
+def is_widths(hidden: Any) -> bool:
+    """Whether these are the widths of hidden layers.
+
+    >>> is_widths((64, 64)), is_widths(64), is_widths([0])
+    (True, False, False)
+    """
+    if isinstance(hidden, str) or not isinstance(hidden, Sequence | np.ndarray):
+        return False
+    return all(isinstance(width, int | np.integer) and not isinstance(width, bool) and width >= 1 for width in hidden)
+
+
 def weighted_moments(values: NDArray[Any], weight: Array) -> tuple[Array, Array]:
     r"""Mean and standard deviation of each column under weights; a constant column has deviation one.
 
@@ -42,9 +89,13 @@ def weighted_moments(values: NDArray[Any], weight: Array) -> tuple[Array, Array]
     """
     share = weight / weight.sum()
     mean: Array = sum(share[some] @ values[some].astype(np.float64) for some in blocks(len(values)))
-    scale = np.sqrt(sum(share[some] @ (values[some] - mean) ** 2 for some in blocks(len(values))))
+    used = [some for some in blocks(len(values)) if share[some].any()]
+    farthest = np.max([np.abs(values[some][share[some] > 0] - mean).max(0) for some in used], axis=0)
+    # In units of a power of two near the farthest value, so that squares of tiny and of huge numbers are numbers.
+    unit = np.exp2(np.frexp(farthest)[1])
+    scale = unit * np.sqrt(sum(share[some] @ ((values[some] - mean) / unit) ** 2 for some in used))
     # Rounding leaves a trace of deviation in a constant column.
-    constant = scale <= 1e-12 * np.maximum(1.0, np.abs(mean))
+    constant = scale <= 1e-12 * np.abs(mean)
     return mean, np.where(constant, 1.0, scale)
 
 

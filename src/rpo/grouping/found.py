@@ -115,9 +115,14 @@ class _Sample:
             values, code = np.unique(column, return_inverse=True)
             mass = np.bincount(code, self.weight) / self.weight.sum()
             mean.append(mass @ values)
-            scale.append(np.sqrt(mass @ (values - mean[-1]) ** 2) if len(values) > 1 else 1.0)
-            self.code.append(code)
-            self.value.append((values - mean[-1]) / scale[-1])
+            gap = values - mean[-1]
+            # In units of a power of two near the farthest, so that no square passes what a number can hold.
+            unit = np.exp2(np.frexp(np.abs(gap).max())[1])
+            scale.append(unit * np.sqrt(mass @ (gap / unit) ** 2) if len(values) > 1 else 1.0)
+            # Beside a huge value others may be the same: points that coincide are merged here, too.
+            distinct, merged = np.unique(gap / scale[-1], return_inverse=True)
+            self.code.append(merged[code])
+            self.value.append(distinct)
         self.mean, self.scale = np.array(mean), np.array(scale)
 
     def clustered(self, features: Sequence[int], number: int, clusterer: Clusterer) -> tuple[float, Clusters]:
