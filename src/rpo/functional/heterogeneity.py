@@ -24,7 +24,7 @@ class Heterogeneity(NamedTuple):
 def heterogeneity(
     residual: ArrayLike, x: ArrayLike, domain: ArrayLike, n_domains: int, weight: ArrayLike | None = None
 ) -> Heterogeneity:
-    r"""r²_j = max(0, Σ_e S_ej (b_ej − b̄_j)² − Σ_e S_ej V_ej)/Σ_i u_i², and Cochran's P(χ²_{E−1} > Σ_e (b_ej − b̄_j)²/V_ej).
+    r"""r²_j = max(0, Σ_e S_ej (b_ej − b̄_j)² − Σ_e S_ej V_ej)/Σ_i u_i², p_j = P(χ²_{E−1} > Σ_e (b_ej − b̄_j)²/V_ej).
 
     b_ej is the slope of the residual u on feature j within domain e, S_ej = Σ(x − x̄_e)², V_ej the variance of b_ej
     whatever the noise is like (HC0), b̄_j the mean weighted by precision. Looked at in residuals of a model of all
