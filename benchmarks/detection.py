@@ -89,12 +89,12 @@ def named(seed: int, uneven: bool) -> dict[str, float]:
     data = make_uneven(seed=seed) if uneven else make_uneven(bad_domain=None, bad_strata=(), seed=seed)
     frame = pd.DataFrame(data.X).assign(y=data.y, site=data.domains)
     found = rpo.quality(frame, target="y", domain="site", progress=False)
-    strata = found.strata.set_index("stratum").loc[list(found.stratum_names)]
-    noisy = strata["noisy"].to_numpy()[found.stratum]
+    strata = found.strata.set_index("stratum").loc[list(found.groups.names)]
+    noisy = strata["noisy"].to_numpy()[found.groups.label]
     bad = np.isin(data.strata, data.bad_strata)
-    first = strata["rank"].to_numpy()[found.stratum] == 1
+    first = strata["rank"].to_numpy()[found.groups.label] == 1
     return {
-        "claimed": not found.summary[0].startswith("No difference"),
+        "claimed": bool(found.domains["noisy"].any() or found.strata["noisy"].any()),
         "domain": found.domains["domain"][0] == str(data.bad_domain) and bool(found.domains["noisy"][0]),
         "stratum": bool(noisy[first].all() and bad[first].mean() > 0.5),
         "right": float(bad[noisy].mean()) if noisy.any() else 0.0,
@@ -163,8 +163,8 @@ def scores(data: Corrupted) -> Scores:
     start = time.process_time()
     found = rpo.quality(data.frame, target="y", domain="domain", progress=False)
     seconds = {OURS: time.process_time() - start}
-    noise = found.strata.set_index("stratum")["noise"][list(found.stratum_names)].to_numpy()
-    by_row, by_stratum = {OURS: found.residuals.squared}, {OURS: noise[found.stratum]}
+    noise = found.strata.set_index("stratum")["noise"][list(found.groups.names)].to_numpy()
+    by_row, by_stratum = {OURS: unlikely(found, data)}, {OURS: noise[found.groups.label]}
     with contextlib.suppress(ImportError):
         import cleanlab  # noqa: F401
 
@@ -173,11 +173,21 @@ def scores(data: Corrupted) -> Scores:
         groups = clusters(x)
         by_row[THEIRS], by_stratum[THEIRS] = cleanlab_scores(data, expected, groups)
         seconds[THEIRS] = time.process_time() - start
-        by_row[f"{THEIRS}, our predictions"], _ = cleanlab_scores(data, found.residuals.expected, groups)
-        _, by_stratum[f"{THEIRS}, our strata"] = cleanlab_scores(data, expected, found.stratum)
+        by_row[f"{THEIRS}, our predictions"], _ = cleanlab_scores(data, found.expected.value, groups)
+        _, by_stratum[f"{THEIRS}, our strata"] = cleanlab_scores(data, expected, found.groups.label)
         if data.classes:
             _, by_stratum[f"{THEIRS}, its own clusters"] = cleanlab_scores(data, expected, None)
     return Scores(by_row, by_stratum, seconds)
+
+
+def unlikely(found: Any, data: Corrupted) -> Array:
+    """How far each row is from what the others say of it: its residual, or the probability of another label."""
+    y = data.frame["y"].to_numpy()
+    if not data.classes:
+        distance: Array = np.abs(y - found.expected.value)
+        return distance
+    given: Array = found.expected.value[np.arange(len(y)), np.unique(y, return_inverse=True)[1]]
+    return 1 - given
 
 
 def features(data: Corrupted) -> Array:

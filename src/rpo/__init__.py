@@ -7,8 +7,8 @@ from typing import Any as _Any
 if _TYPE_CHECKING:
     from rpo import datasets, engine, exceptions, functional, grouping, methods
     from rpo.estimators import DomainClassifier, DomainRegressor, RPOClassifier, RPORegressor, load
+    from rpo.judging import quality
     from rpo.studies.comparison import compare
-    from rpo.tables.quality import quality
 
 __version__ = "0.1.0"
 
@@ -36,7 +36,7 @@ _HOMES = {
     "RPORegressor": "rpo.estimators",
     "compare": "rpo.studies.comparison",
     "load": "rpo.estimators",
-    "quality": "rpo.tables.quality",
+    "quality": "rpo.judging",
 }
 
 

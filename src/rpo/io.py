@@ -1,4 +1,4 @@
-"""What several layers share: files written whole, folders that one process holds, the console, lists of names."""
+"""What several layers share: files written whole, folders that one process holds, the console, p-values and names."""
 
 import errno
 import fcntl
@@ -139,6 +139,24 @@ def console() -> "Console":
 
     found = Console()
     return found if found.is_terminal else Console(width=PIPE_WIDTH)
+
+
+def p_text(p: float) -> str:
+    """A probability to two digits; one too small to matter by its bound.
+
+    >>> p_text(0.0123), p_text(4e-12), p_text(1.0)
+    ('0.012', '< 0.0001', '1')
+    """
+    return "< 0.0001" if p < 1e-4 else f"{p:.2g}"
+
+
+def p_equals(p: float) -> str:
+    """`p = 0.012`, or `p < 0.0001`.
+
+    >>> p_equals(0.0123), p_equals(4e-12)
+    ('p = 0.012', 'p < 0.0001')
+    """
+    return f"p = {p_text(p)}".replace("= <", "<")
 
 
 def few(names: Sequence[str], most: int) -> str:

@@ -1,36 +1,38 @@
 """`rpo quality`: what it finds, in words, as JSON and as a page; bad input is one line."""
 
 import json
+import subprocess
+import sys
 
 import pandas as pd
 import pytest
 
 import rpo
-from rpo.exceptions import InputError
 
 
 def test_the_noisy_site_is_named_first(command, homes):
-    code, out, err = command(
-        "quality", homes, "--target", "radon", "--domain", "site", "--drop", "high", "--steps", 100
-    )
+    code, out, err = command("quality", homes, "--target", "radon", "--domain", "site", "--drop", "high")
     assert code == 0
-    assert out.startswith("The target is noisier than elsewhere in the domain “c”")
+    assert out.startswith("The target is noisier in c (")
+    sentences = out.split("Domains, noisiest first")[0]
+    assert all(len(line) <= 80 for line in sentences.splitlines())
     assert "note: the target 'radon' is numbers: a regression" in err
     assert "missing values were filled by the median, and marked, in 'floor'" in err
-    table = out.split("Domains, poorest first")[1]
+    table = out.split("Domains, noisiest first")[1]
     assert table.index("│ c ") < table.index("│ a ")
 
 
 def test_json_holds_all_tables_and_what_python_finds(command, homes):
-    words = ("quality", homes, "-t", "radon", "-d", "site", "--drop", "high", "--steps", 60, "--json")
+    words = ("quality", homes, "-t", "radon", "-d", "site", "--drop", "high", "--json")
     found = json.loads(command(*words)[1])
     assert found["task"] == "regression"
     assert {row["domain"] for row in found["domains"]} == {"a", "b", "c"}
     assert sum(row["n"] for row in found["cells"]) == 240
     assert len(found["rows"]) == 100
-    again = rpo.quality(pd.read_csv(homes), target="radon", domain="site", drop=["high"], steps=60)
+    again = rpo.quality(pd.read_csv(homes), target="radon", domain="site", drop=["high"])
     assert list(again.summary) == found["summary"]
-    assert again.domains["eta"].tolist() == pytest.approx([row["eta"] for row in found["domains"]])
+    assert again.domains["noise"].tolist() == pytest.approx([row["noise"] for row in found["domains"]])
+    assert {row["feature"] for row in found["features"]} == set(again.features["feature"])
 
 
 def test_groups_are_the_strata_and_the_page_is_written(command, homes, tmp_path):
@@ -46,8 +48,6 @@ def test_groups_are_the_strata_and_the_page_is_written(command, homes, tmp_path)
         "wall",
         "--drop",
         "radon",
-        "--steps",
-        30,
         "--report",
         page,
     )
@@ -72,17 +72,60 @@ def test_groups_are_the_strata_and_the_page_is_written(command, homes, tmp_path)
     ],
 )
 def test_bad_options_are_one_line(command, homes, words, message):
-    code, out, err = command("quality", homes, *words, "--steps", 1)
+    code, out, err = command("quality", homes, *words)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
 
 
-def test_grouping_is_checked_in_python(homes):
+def test_rows_and_weights_are_written_for_others_to_use(command, homes, tmp_path):
+    rows, weights = tmp_path / "rows.csv", tmp_path / "weights.csv"
     frame = pd.read_csv(homes)
-    with pytest.raises(InputError, match="grouping='class' needs classes"):
-        rpo.quality(frame, target="radon", domain="site", grouping="class")
-    with pytest.raises(InputError, match="grouping is 'magic': use one of auto"):
-        rpo.quality(frame, target="radon", domain="site", grouping="magic")
+    frame.loc[3, "radon"] = None
+    frame.to_csv(homes, index=False)
+    words = (
+        "-t",
+        "radon",
+        "-d",
+        "site",
+        "--drop",
+        "high",
+        "--unit",
+        "day",
+        "--rows-out",
+        rows,
+        "--weights-out",
+        weights,
+    )
+    code, out, _ = command("quality", homes, *words)
+    assert code == 0
+    assert f"The rows to look at first are in {rows}." in out
+    written = pd.read_csv(rows)
+    assert written["target"].tolist() == pytest.approx(frame["radon"][written["row"] - 1].tolist())
+    assert "column day" not in written.columns  # the unit is no feature
+    weight = pd.read_csv(weights)
+    assert weight["row"].tolist() == list(range(1, 241))
+    assert weight["weight"][3] == 0
+    site = frame["site"] == "c"
+    assert weight["weight"][site].mean() < 0.5 * weight["weight"][~site].mean()
+
+
+@pytest.mark.parametrize("option", ["--rows-out", "--weights-out"])
+def test_the_table_is_not_written_over(command, homes, option):
+    before = homes.read_bytes()
+    code, _, err = command("quality", homes, "-t", "radon", option, homes)
+    assert (code, err.count("\n")) == (2, 1)
+    assert homes.read_bytes() == before
+
+
+def test_no_torch_is_loaded(homes, tmp_path):
+    """Seconds and hundreds of megabytes that the judgement does not need."""
+    script = (
+        "import sys\nfrom rpo.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code, stop.code\n"
+        "assert 'torch' not in sys.modules"
+    )
+    words = ["quality", str(homes), "-t", "radon", "-d", "site", "--report", str(tmp_path / "page.html")]
+    subprocess.run([sys.executable, "-c", script, *words], check=True, capture_output=True, timeout=300)
 
 
 def test_help_has_examples(command):

@@ -14,7 +14,7 @@ def radon():
     """85 counties, some with one home."""
     table = rpo.datasets.load_radon()
     return rpo.quality(table.frame[[*table.features, table.target, table.domain]], target=table.target,
-                       domain=table.domain, steps=100)  # fmt: skip
+                       domain=table.domain)  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +23,7 @@ def uneven():
     data = rpo.datasets.make_uneven(seed=1)
     frame = pd.DataFrame(data.X, columns=["age", *(f"x{i}" for i in range(1, data.X.shape[1]))])
     frame = frame.assign(y=data.y, site=np.array(list("abcd"))[data.domains])
-    return rpo.quality(frame, target="y", domain="site", steps=150)
+    return rpo.quality(frame, target="y", domain="site")
 
 
 @pytest.fixture(scope="session")
@@ -35,9 +35,7 @@ def hostile():
     frame["<img src=x onerror=alert(2)>"] = np.array([SCRIPT, SHELL, "'\"><svg onload=alert(3)>"])[np.arange(n) % 3]
     frame["</style></script>"] = np.array([SCRIPT, "b"])[rng.integers(0, 2, n)]
     frame[SCRIPT] = np.where(frame["x"] > 0, "</td><script>alert(4)</script>", "{{ 7 * 7 }}")
-    return rpo.quality(
-        frame, target=SCRIPT, domain="<img src=x onerror=alert(2)>", groups=["</style></script>"], steps=40
-    )
+    return rpo.quality(frame, target=SCRIPT, domain="<img src=x onerror=alert(2)>", strata=["</style></script>"])
 
 
 @pytest.fixture(scope="session", params=["radon", "uneven", "hostile"])

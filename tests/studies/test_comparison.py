@@ -24,7 +24,7 @@ def table_of(sizes, seed=0):
 @pytest.mark.parametrize("sizes", [[20, 30, 25], [1, 2, 40, 5, 9, 12, 1, 30, 7, 6, 3, 20, 15]])
 def test_every_domain_is_held_out_once_and_its_rows_are_seen_nowhere_else(sizes, tmp_path):
     ready = prepare(table_of(sizes), target="y", domain="d")
-    folds = write_folds(ready, tmp_path, steps=5, progress=False)
+    folds = write_folds(ready, tmp_path, progress=False)
     assert sorted(name for held in folds.held_out for name in held) == sorted(set(ready.domains))
     assert len(folds.held_out) == min(len(sizes), 10)
     use_folder(tmp_path)

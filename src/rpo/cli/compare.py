@@ -88,10 +88,10 @@ def compare(
         out=out or Path(f"out/compare-{table.name.split('.')[0]}"),
     )
     if report is not None:
+        from rpo.judging.quality import judge
         from rpo.report import write_report
-        from rpo.tables.quality import assess
 
-        write_report(assess(found.prepared, grouping=grouping), report, title=table.name, comparison=found)
+        write_report(judge(found.prepared, grouping=grouping), report, title=table.name, comparison=found)
     if as_json:
         tables = {"methods": records(found.methods), "domains": records(found.domains)}
         words = {"verdict": found.verdict, "protocol": found.protocol, "notes": found.prepared.notes}

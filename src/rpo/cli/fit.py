@@ -105,10 +105,10 @@ def fit(
         )
     save_model(model, out)
     if report is not None:
+        from rpo.judging.quality import judge
         from rpo.report import write_report
-        from rpo.tables.quality import assess
 
-        write_report(assess(ready, grouping=grouping, steps=steps, random_state=seed), report, title=table.name)
+        write_report(judge(ready, grouping=grouping, random_state=seed), report, title=table.name)
     cells = getattr(model.estimator, "quality_", None)
     if as_json:
         found = {"folder": str(out), "task": model.task, "rows": model.rows, "notes": list(model.notes)}

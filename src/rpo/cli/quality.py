@@ -1,7 +1,8 @@
-"""`rpo quality`: which domains, strata and rows of a table are poor."""
+"""`rpo quality`: which domains, strata, features and rows of a table are poor."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,12 +12,11 @@ from rpo.cli.tables import (
     Drop,
     Encoding,
     Group,
-    Grouping,
     Json,
     MaybeDomain,
+    QualityGrouping,
     Report,
     Seed,
-    Steps,
     TablePath,
     Target,
     check_report,
@@ -27,9 +27,13 @@ from rpo.cli.tables import (
 )
 
 if TYPE_CHECKING:
-    from rpo.tables.quality import Quality
+    import pandas as pd
+
+    from rpo.judging import Quality
 
 SHOWN = 10
+WIDTH = 80
+TABLES = ("domains", "strata", "cells", "features", "slopes", "rows")
 
 
 def quality(
@@ -37,81 +41,103 @@ def quality(
     target: Target,
     domain: MaybeDomain = None,
     group: Group = None,
-    grouping: Grouping = "auto",
+    grouping: QualityGrouping = "auto",
     task: AskedTask = "auto",
+    unit: Annotated[
+        str | None, typer.Option(help="The column of who or what was measured repeatedly, such as a patient.")
+    ] = None,
     report: Report = None,
+    rows_out: Annotated[Path | None, typer.Option(help="Write the rows to look at first (CSV) here.")] = None,
+    weights_out: Annotated[Path | None, typer.Option(help="Write the weight of every row (CSV) here.")] = None,
     drop: Drop = None,
     category: Category = None,
     encoding: Encoding = "utf-8",
-    steps: Steps = 400,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Which domains and strata are noisy or scarce, how sure that is, and which rows to look at first.
+    """Say which domains, groups, features and rows of a table are poor, how sure that is, and what to do first.
 
     [bold]Examples[/bold]
 
         rpo quality homes.csv --target radon --domain county --report homes.html
 
         rpo quality visits.parquet -t outcome -d hospital --group ward --group sex --json
+
+        rpo quality visits.parquet -t outcome -d hospital --unit patient --weights-out weights.csv
     """
-    from rpo.tables import read_table
-    from rpo.tables.quality import quality as judge
+    from rpo.io import check_not_input
+    from rpo.judging import quality as judge
+    from rpo.tables import read_table, write_table
 
     check_report(report)
+    for path, option in ((report, "--report"), (rows_out, "--rows-out"), (weights_out, "--weights-out")):
+        check_not_input(path, option, table)
     frame = read_table(table, encoding=encoding)
     found = judge(
         frame,
         target=target,
         domain=domain,
-        groups=group or (),
+        strata=group or (),
         task=task,
         grouping=grouping,
+        unit=unit,
         drop=drop or (),
         category=category or (),
-        steps=steps,
         random_state=seed,
     )
+    written = []
     if report is not None:
         from rpo.report import write_report
 
         write_report(found, report, title=table.name)
+        written.append(f"The page is {report}.")
+    if rows_out is not None:
+        write_table(found.rows, rows_out)
+        written.append(f"The rows to look at first are in {rows_out}.")
+    if weights_out is not None:
+        write_table(weights(found), weights_out)
+        written.append(f"The weights of all rows are in {weights_out}.")
     if as_json:
         typer.echo(json.dumps(quality_json(found), ensure_ascii=False, indent=1))
         return
     say_notes(found.prepared.notes)
     show_quality(found)
-    if report is not None:
-        typer.echo(f"The page is {report}.")
+    for line in written:
+        typer.echo(line)
+
+
+def weights(found: "Quality") -> "pd.DataFrame":
+    """The weight of every row of the table, in its order."""
+    import numpy as np
+    import pandas as pd
+
+    return pd.DataFrame({"row": np.arange(1, len(found.weight) + 1), "weight": found.weight})
 
 
 def show_quality(found: "Quality") -> None:
-    """The two sentences, then the worst of everything."""
+    """The sentences, then the worst of everything."""
+    from textwrap import fill
+
     for sentence in found.summary:
-        typer.echo(printable(sentence))
+        typer.echo(fill(printable(sentence), WIDTH))
+    noise = "noise" if found.task == "regression" else "wrong labels"
+    shown = found.domains.rename(columns={"n": "rows", "offset": "level", "noise": noise, "p": "p noisier"})
+    strata = found.strata.rename(columns={"n": "rows", "noise": noise, "p": "p noisier"})
     for title, table, columns in (
-        (
-            "Domains, poorest first",
-            found.domains,
-            ("rank", "domain", "n", "noise", "low", "high", "eta", "noisy", "scarce"),
-        ),
-        (
-            "Strata, noisiest first",
-            found.strata,
-            ("rank", "stratum", "n", "share", "noise", "low", "high", "ratio", "noisy"),
-        ),
-        ("Rows to look at first", found.rows, tuple(found.rows.columns)),
+        ("Domains, noisiest first", shown, ("domain", "rows", "level", noise, "p noisier", "noisy", "weight")),
+        ("Groups of rows, noisiest first", strata, ("stratum", "rows", noise, "p noisier", "noisy")),
+        ("Rows to look at first", found.rows, tuple(found.rows.columns[:7])),
     ):
-        show(table.head(SHOWN), columns, title, len(table))
+        if len(table) > 1:
+            show(table.head(SHOWN), columns, title, len(table))
 
 
 def quality_json(found: "Quality") -> dict[str, Any]:
     """Everything that was found, as plain values."""
     return {
         "summary": list(found.summary),
-        "task": found.prepared.task,
+        "task": found.task,
         "notes": list(found.prepared.notes),
-        "p_domains": found.p_domains,
-        "p_strata": found.p_strata,
-        **{name: records(getattr(found, name)) for name in ("domains", "strata", "cells", "rows")},
+        "noise": found.noise,
+        **{name: records(getattr(found, name)) for name in TABLES},
     }

@@ -27,6 +27,10 @@ Grouping = Annotated[
     Literal["auto", "search", "class", "none"],
     typer.Option(help="Strata without --group. (auto: search for a regression, none for classes)"),
 ]
+QualityGrouping = Annotated[
+    Literal["auto", "search", "class", "none"],
+    typer.Option(help="Groups of rows without --group: searched for among the columns (auto), the classes, or none."),
+]
 AskedTask = Annotated[
     Literal["auto", "regression", "classification"], typer.Option(help="Whether the target is a number or a class.")
 ]
@@ -83,7 +87,7 @@ def show(table: "pd.DataFrame", columns: Sequence[str], title: str, total: int) 
 
 def cell(value: Any, column: str = "") -> str:
     """A value as a table shows it; a column whose name begins with p holds probabilities."""
-    from rpo.tables.words import p_text
+    from rpo.io import p_text
 
     if value is True or value is False or type(value).__name__ == "bool":
         return "yes" if value else ""
@@ -94,5 +98,5 @@ def cell(value: Any, column: str = "") -> str:
 
 def records(table: "pd.DataFrame") -> list[dict[str, Any]]:
     """The rows of a table as dictionaries; what is missing is null."""
-    rows: list[dict[str, Any]] = json.loads(table.to_json(orient="records", double_precision=10))
+    rows: list[dict[str, Any]] = json.loads(table.to_json(orient="records", double_precision=10, date_format="iso"))
     return rows

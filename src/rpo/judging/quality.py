@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -18,11 +18,15 @@ from rpo.functional.ridge import Array
 from rpo.functional.significance import holm
 from rpo.grouping.cells import codes
 from rpo.judging.features import Suspicion, features_table, suspicious
+from rpo.judging.heat_map import heat_map
 from rpo.judging.noise import SURE, Levels, Noise, label_noise, number_noise
 from rpo.judging.residuals import Expected, Problem, out_of_domain, out_of_row
 from rpo.judging.strata import Grouping, Strata, strata_of, strata_table
 from rpo.judging.words import summary
 from rpo.progress import Show
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 GROUPINGS = ("auto", "search", "class", "none")
 SCARCE = 0.5  # of an even share: below it, a domain or a stratum is scarce
@@ -74,6 +78,10 @@ class Quality:
     def summary(self) -> tuple[str, ...]:
         """What was found, in sentences."""
         return summary(self)
+
+    def figure(self) -> "Figure":
+        """The noise of strata by domains as a heat map."""
+        return heat_map(self)
 
     def report(self, path: str | Path) -> None:
         """Write the page."""
@@ -164,6 +172,8 @@ def judge(
     """The quality of a table that was prepared before; `weight` has one number per prepared row."""
     if grouping not in GROUPINGS:
         raise InputError(f"grouping must be one of {', '.join(GROUPINGS)}, got {grouping!r}")
+    if ready.groups is not None and grouping != "auto":
+        raise InputError(f"grouping={grouping!r} is ignored when columns for strata are named: leave out one of them")
     if grouping == "class" and ready.task == "regression":
         raise InputError("grouping='class' needs classes: use 'search' or 'none' for a regression")
     names, code = np.unique(ready.domains, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Domains, ranked: η, size, noise and its interval."""
+"""Domains, noisiest first: level, relation, novelty, noise and its interval."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +7,7 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rpo.tables.quality import Quality
+    from rpo.judging import Quality
 
 MOST = 300
 
@@ -19,11 +19,12 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:
     return {
         "kind": "domains",
         "id": "domains",
-        "title": "Domains, poorest first",
+        "title": "Domains, noisiest first",
         "rows": shown.to_dict("records"),
         "left": len(table) - len(shown),
         "drawings": intervals(shown, found.noise),
         "overall": found.noise,
+        "regression": found.task == "regression",
     }
 
 

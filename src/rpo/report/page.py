@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rpo.exceptions import InputError
+from rpo.io import p_text
 from rpo.report import domains, doubts, heat, held_out, rows, strata, summary
 from rpo.report.page_numbers import decimals, number, sortable
-from rpo.tables.words import p_text
 
 if TYPE_CHECKING:
-    from rpo.tables.quality import Quality
+    from rpo.judging import Quality
 
 FOLDER = Path(__file__).parent
 MOST_BYTES = 1_000_000

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rpo.tables.quality import Quality
+    from rpo.judging import Quality
 
 MOST = 50
 
@@ -17,6 +17,6 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:
         "title": "Rows to look at first",
         "target": ready.target,
         "regression": ready.task == "regression",
-        "by_class": not found.searched and ready.groups is None and ready.task == "classification",
+        "single": len(found.strata) == 1,
         "rows": found.rows.head(MOST // shorter).to_dict("records"),
     }

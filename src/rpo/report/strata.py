@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from rpo.report.domains import intervals
 
 if TYPE_CHECKING:
-    from rpo.tables.quality import Quality
+    from rpo.judging import Quality
 
 MOST = 100
 
@@ -16,11 +16,12 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:
     return {
         "kind": "strata",
         "id": "strata",
-        "title": "What the strata are",
+        "title": "Groups of rows",
         "rows": shown.to_dict("records"),
         "left": len(found.strata) - len(shown),
         "drawings": intervals(shown, found.noise),
         "overall": found.noise,
-        "searched": found.searched,
-        "p": found.p_strata,
+        "searched": found.groups.searched,
+        "differ": bool(found.strata["noisy"].any()),
+        "regression": found.task == "regression",
     }

@@ -7,20 +7,21 @@ import numpy as np
 from rpo.report.page_numbers import decimals, number, percent
 
 if TYPE_CHECKING:
-    from rpo.tables.quality import Quality
+    from rpo.judging import Quality
 
 
 def section(found: "Quality", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all sections have one signature)
     """Sentences, and tiles of figures."""
-    ready, scale = found.prepared, found.residuals.scale
+    ready = found.prepared
     tiles = [
         ("rows", number(len(ready.y))),
         ("domains", number(len(found.domains))),
-        ("strata", number(len(found.strata))),
-        ("noise overall", number(found.noise, decimals([found.noise]))),
+        ("groups of rows", number(len(found.strata))),
     ]
     if ready.task == "regression":
-        tiles.append(("of the variance explained", percent(1 - (found.noise / scale) ** 2)))
+        tiles.append(("noise overall", number(found.noise, decimals([found.noise]))))
+        explained = 1 - np.mean((ready.y - found.expected.value) ** 2) / np.var(ready.y)
+        tiles.append(("of the variance explained", percent(float(explained))))
     else:
         share = np.unique(ready.y, return_counts=True)[1].max() / len(ready.y)
         tiles += [("classes", number(len(np.unique(ready.y)))), ("largest class", percent(share))]

@@ -27,7 +27,7 @@ from rpo.studies.selection import chosen, get_rule
 from rpo.studies.specification import DataSpec, Number, Training
 from rpo.studies.store import Store
 from rpo.studies.study import Row, Setting, Study
-from rpo.studies.table_problem import NAME, Folds, table_file, use_folder, write_folds
+from rpo.studies.table_problem import NAME, Folds, encoded, table_file, use_folder, write_folds
 from rpo.studies.verdict import CONTROLS, verdict
 from rpo.tables.model import OURS, PLAIN
 
@@ -117,7 +117,7 @@ def compare(
         if out is None:
             out = stack.enter_context(tempfile.TemporaryDirectory())
         folder = Path(out)
-        folds = write_folds(ready, folder, grouping=grouping, steps=steps, progress=progress)
+        folds = write_folds(ready, folder, grouping=grouping, progress=progress)
         use_folder(folder)
         study = _study(ready, folds, rows, seeds, steps, selection == "leave-one-out")
         records = _execute(study, folder, jobs, workers and _with_table(workers, folder, folds), progress)
@@ -132,8 +132,6 @@ def study_rows(ready: Prepared, names: Sequence[str]) -> tuple[Row, ...]:
     >>> [row.label for row in study_rows(prepare(table, target="y", domain="d"), ["coral"])]
     ['rpo', 'rpo-permuted', 'rpo-uniform', 'erm-l2', 'coral', 'mean']
     """
-    from rpo.tables.residuals import encoded
-
     fits = encoded(ready)[1]
     for name in names:
         if name != MEAN:

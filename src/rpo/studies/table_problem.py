@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,10 @@ from rpo.functional.losses import Task
 from rpo.functional.statistics import MIN_ROWS
 from rpo.grouping import find_strata
 from rpo.grouping.choice import GROUPINGS, Grouping, chosen_grouping
+from rpo.judging import residuals
+from rpo.judging.noise import label_noise, number_noise
 from rpo.progress import Bar, Show
 from rpo.studies.problems import Problem, problem
-from rpo.tables.residuals import encoded, residuals
 
 NAME = "table"
 MOST_FOLDS = 10
@@ -62,7 +63,6 @@ def write_folds(
     *,
     grouping: Grouping = "auto",
     seed: int = 0,
-    steps: int = 400,
     progress: Show = "auto",
 ) -> Folds:
     """Deal the domains into folds, find the strata of each fold in its training domains, and write all that down.
@@ -90,7 +90,7 @@ def write_folds(
         "domain": domain.astype(np.int64),
         "fold": fold,
         "groups": groups.astype(np.int64),
-        "task": np.array([TASKS.index(task), classes, seed, steps, GROUPINGS.index(source)]),
+        "task": np.array([TASKS.index(task), classes, seed, GROUPINGS.index(source)]),
     }
     given = {name: np.ascontiguousarray(array) for name, array in given.items()}
     sha = hashlib.sha256(save(given)).hexdigest()[:20]
@@ -99,14 +99,14 @@ def write_folds(
         strata = np.zeros((number, len(y)), dtype=np.int64)
         with Bar(number, "strata of each fold", progress) as bar:
             for f in range(number):
-                strata[f] = _strata(ready, fold[domain] != f, source, seed, steps)
+                strata[f] = _strata(ready, fold[domain] != f, source, seed)
                 bar.advance()
         write_whole(file, save(given | {"strata": strata}))
     held = tuple(tuple(str(name) for name in labels[fold == f]) for f in range(number))
     return Folds(sha, held, dict(zip(map(str, labels), map(int, count), strict=True)))
 
 
-def _strata(ready: Prepared, inside: NDArray[np.bool_], grouping: Grouping, seed: int, steps: int) -> NDArray[np.int64]:
+def _strata(ready: Prepared, inside: NDArray[np.bool_], grouping: Grouping, seed: int) -> NDArray[np.int64]:
     """The stratum of each row; strata that are looked for are found without a look at the domains held out."""
     if ready.groups is not None:
         return ready.groups.labels.astype(np.int64)
@@ -114,10 +114,33 @@ def _strata(ready: Prepared, inside: NDArray[np.bool_], grouping: Grouping, seed
         return np.zeros(len(ready.y), dtype=np.int64)
     if grouping == "class":
         return np.unique(ready.y, return_inverse=True)[1].astype(np.int64)
-    part = replace(ready, X=ready.X[inside], y=ready.y[inside], domains=ready.domains[inside])
-    first = residuals(part, seed=seed, steps=steps, progress=False)
-    found = find_strata(part.X, first.squared, first.domain, random_state=seed)
+    y, n_classes = ready.y[inside], 0
+    if ready.task == "classification":
+        y = np.unique(y, return_inverse=True)[1]
+        n_classes = int(y.max()) + 1
+    names, domain = np.unique(ready.domains[inside], return_inverse=True)
+    part = residuals.Problem(ready.X[inside], y, domain, len(names), n_classes, np.ones(len(y)))
+    noise, _ = (label_noise if n_classes else number_noise)(part, residuals.out_of_row(part))
+    found = find_strata(part.X, noise.size**2, domain, random_state=seed)
     return found.assign(ready.X).astype(np.int64)
+
+
+def encoded(ready: Prepared) -> tuple[NDArray[np.float64] | NDArray[np.int64], Task, int, float]:
+    """The target as the engine wants it, the engine's task, the number of classes, and the target's deviation.
+
+    >>> import pandas as pd
+    >>> from rpo.frames import prepare
+    >>> table = pd.DataFrame({"x": range(12), "y": ["a", "b", "c"] * 4})
+    >>> encoded(prepare(table, target="y"))[1:]
+    ('multiclass', 3, 1.0)
+    """
+    if ready.task == "regression":
+        mean, scale = weighted_moments(ready.y[:, None].astype(np.float64), np.ones(len(ready.y)))
+        return (ready.y - mean[0]) / scale[0], "regression", 0, float(scale[0])
+    classes, code = np.unique(ready.y, return_inverse=True)
+    if len(classes) == 2:
+        return code.astype(np.float64), "binary", 2, 1.0
+    return code.astype(np.int64), "multiclass", len(classes), 1.0
 
 
 @lru_cache(maxsize=4)

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
+from rpo.io import p_equals
 from rpo.tables.model import OURS, PLAIN
-from rpo.tables.words import p_equals
 
 SURE = 0.05
 CONTROLS = ("rpo-permuted", "rpo-uniform")

@@ -1,0 +1,152 @@
+"""`rpo.quality` on tables whose truth is known: what is bad comes first; where nothing is, it says so."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rpo
+from rpo.datasets import make_uneven
+from rpo.exceptions import InputError
+
+
+def frame_of(data):
+    frame = pd.DataFrame(data.X, columns=["age", *(f"x{i}" for i in range(1, data.X.shape[1]))])
+    return frame.assign(y=data.y, site=np.array(list("abcd"))[data.domains])
+
+
+@pytest.fixture(scope="module")
+def uneven():
+    data = make_uneven(seed=1)
+    return data, rpo.quality(frame_of(data), target="y", domain="site", progress=False)
+
+
+def test_bad_strata_and_the_bad_domain_come_first(uneven):
+    data, found = uneven
+    assert found.domains["domain"][0] == "b"
+    assert found.domains["noisy"].tolist() == [True, False, False, False]
+    noisy = found.strata[found.strata["noisy"]]["stratum"].tolist()
+    assert noisy == found.strata["stratum"].tolist()[: len(noisy)]
+    true = data.strata[np.isin(found.groups.label, [found.groups.names.index(name) for name in noisy])]
+    assert set(np.unique(true[np.isin(true, data.bad_strata)])) == set(data.bad_strata)
+    assert np.isin(true, data.bad_strata).mean() > 0.8
+    assert all(name.startswith("age ") for name in found.groups.names)
+    said = " ".join(found.summary)
+    assert "noisier in b (" in said
+    assert noisy[0] in said
+
+
+def test_intervals_hold_the_noise_and_ranks_are_in_order(uneven):
+    _, found = uneven
+    for table in (found.domains, found.strata, found.cells):
+        known = table[table["judged"]]
+        assert ((known["low"] < known["noise"]) & (known["noise"] < known["high"])).all()
+        assert known["rank"].tolist() == list(range(1, len(known) + 1))
+        assert table[~table["judged"]]["rank"].isna().all()
+        assert known["noisy"].is_monotonic_decreasing
+    assert found.cells["n"].sum() == len(found.groups.label)
+
+
+def test_rows_to_look_at_first_are_the_least_likely_and_show_their_columns(uneven):
+    data, found = uneven
+    rows = found.rows
+    assert rows["times"].is_monotonic_decreasing
+    assert np.allclose(rows["difference"], rows["target"] - rows["expected"])
+    assert rows["target"].tolist() == data.y[rows["row"] - 1].tolist()
+    assert rows["column age"].tolist() == data.X[rows["row"] - 1, 0].tolist()
+    off = np.abs(data.y - data.signal)[rows["row"].to_numpy() - 1]
+    assert np.median(off) > 3 * np.median(np.abs(data.y - data.signal))
+
+
+def test_weights_are_small_where_rows_are_noisy_and_one_elsewhere(uneven):
+    data, found = uneven
+    bad = (data.domains == data.bad_domain) & np.isin(data.strata, data.bad_strata)
+    good = (data.domains != data.bad_domain) & ~np.isin(data.strata, data.bad_strata)
+    assert found.weight.shape == data.y.shape
+    assert found.weight[bad].mean() < 0.3 * found.weight[good].mean()
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_where_nothing_differs_it_says_so(seed):
+    data = make_uneven(bad_domain=None, bad_strata=(), seed=seed)
+    found = rpo.quality(frame_of(data), target="y", domain="site", progress=False)
+    assert found.summary[0].startswith("There is no domain or group of rows for which the target is noisier")
+    assert not found.domains["noisy"].any()
+    assert not found.strata["noisy"].any()
+    assert not found.features["suspicious"].any()
+    assert (found.weight == 1).all()
+
+
+def test_a_domain_of_another_level_is_shifted_and_not_noisy():
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"x": rng.normal(size=400), "site": np.repeat(list("abcd"), 100)})
+    frame["y"] = frame["x"] + 0.3 * rng.normal(size=400) + 3 * (frame["site"] == "c")
+    found = rpo.quality(frame, target="y", domain="site", progress=False)
+    table = found.domains.set_index("domain")
+    assert table["shifted"]["c"]
+    assert not table["noisy"].any()
+    assert "c (+" in " ".join(found.summary)
+
+
+def test_classes_are_strata_only_on_demand_and_rows_are_those_with_the_least_likely_label():
+    data = make_uneven(task="classification", seed=2)
+    frame = frame_of(data).assign(y=np.where(data.y > 0, "yes", "no"))
+    asked = rpo.quality(frame, target="y", domain="site", grouping="class", progress=False)
+    assert set(asked.groups.names) == {"y no", "y yes"}
+    found = rpo.quality(frame, target="y", domain="site", grouping="none", progress=False)
+    assert found.groups.names == ("all rows",)
+    assert np.allclose(found.expected.value.sum(1), 1)
+    assert (found.rows["expected"] != found.rows["target"]).mean() > 0.9
+    assert found.rows["probability"][:20].max() < 0.5
+    known = found.domains.dropna(subset=["noise"])
+    assert ((known["low"] <= known["noise"]) & (known["noise"] <= known["high"])).all()
+
+
+def test_domains_of_one_row_are_not_judged_and_no_error():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=60), "d": [*"ab" * 25, *"cdefghijkl"]})
+    frame["y"] = frame["x"] + 0.1 * rng.normal(size=60)
+    found = rpo.quality(frame, target="y", domain="d", progress=False)
+    small = found.domains[found.domains["n"] == 1]
+    assert len(small) == 10
+    assert not small["judged"].any()
+    assert small["noise"].isna().all()
+    assert small["rank"].isna().all()
+    assert "10 of 12 domains have fewer than 5 rows" in found.summary[-1]
+
+
+def test_the_same_seed_gives_the_same_tables(uneven):
+    data, found = uneven
+    again = rpo.quality(frame_of(data), target="y", domain="site", progress=False)
+    pd.testing.assert_frame_equal(again.cells, found.cells)
+
+
+def test_arrays_and_a_table_give_the_same(uneven):
+    data, found = uneven
+    frame = frame_of(data)
+    again = rpo.quality(frame[found.prepared.names], frame["y"], domains=frame["site"], progress=False)
+    pd.testing.assert_frame_equal(again.domains, found.domains)
+    assert again.weight.tolist() == found.weight.tolist()
+
+
+def test_strata_by_categories_dates_and_gaps_are_named_in_plain_terms():
+    rng = np.random.default_rng(1)
+    n = 600
+    frame = pd.DataFrame({"city": np.array(["Ulm", "Bonn", "Kiel"])[rng.integers(0, 3, n)], "d": np.arange(n) % 2})
+    frame["y"] = rng.normal(size=n) * np.where(frame["city"] == "Kiel", 3.0, 0.3)
+    found = rpo.quality(frame, target="y", domain="d", progress=False)
+    assert found.strata["stratum"][0] == "city Kiel"
+    frame = frame.drop(columns="city").assign(day=pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(n), "D"))
+    frame["y"] = rng.normal(size=n) * np.where(np.arange(n) < 200, 3.0, 0.3)
+    frame.loc[n - 1, "day"] = pd.NaT
+    found = rpo.quality(frame, target="y", domain="d", progress=False)
+    assert found.strata["stratum"][0].startswith("day 2020-0")
+
+
+def test_groupings_that_do_not_fit_are_refused():
+    frame = pd.DataFrame({"x": np.arange(40.0), "wall": ["brick", "wood"] * 20, "y": np.arange(40.0)})
+    with pytest.raises(InputError, match="grouping='class' needs classes"):
+        rpo.quality(frame, target="y", grouping="class")
+    with pytest.raises(InputError, match="grouping must be one of auto, search, class, none, got 'magic'"):
+        rpo.quality(frame, target="y", grouping="magic")
+    with pytest.raises(InputError, match="grouping='search' is ignored when columns for strata are named"):
+        rpo.quality(frame, target="y", strata=["wall"], grouping="search")
