@@ -11,14 +11,14 @@ ROWS, INPUTS, HIDDEN, DOMAINS = 2048, 100, (64, 64), 3
 # Multiply-adds of a row and a pass: forward, and twice that for a backward pass through all layers but the first input.
 FORWARD = INPUTS * 64 + 64 * 64 + 64
 ERM = FORWARD + (INPUTS * 64 + 2 * 64 * 64 + 2 * 64)
-CRITIC = 3 * (64 * 256 + 2 * 256 * 256 + 256 * DOMAINS)
+CRITIC = 3 * (64 * 256 + 256 * 256 + 256 * DOMAINS)
 BACK = 64 * 64
 ARITHMETIC = {
     "andmask": ("one backward a domain", FORWARD + DOMAINS * (ERM - FORWARD)),
-    "cdann": ("discriminator 64-256-256-256-3 forward and back", ERM + CRITIC),
+    "cdann": ("discriminator 64-256-256-3 forward and back", ERM + CRITIC),
     "cnbb": ("5 steps of balancing weights, 64 × 64 contrasts forward and back", ERM + 5 * 2 * 2 * 2 * 64 * 64),
-    "coral": ("covariances of 64 features a domain, forward and back", ERM + 3 * DOMAINS * 64 * 64),
-    "dann": ("discriminator 64-256-256-256-3 forward and back", ERM + CRITIC),
+    "coral": ("covariances of 64 features, forward and back, rows padded to twice as many", ERM + 3 * 2 * 64 * 64),
+    "dann": ("discriminator 64-256-256-3 forward and back", ERM + CRITIC),
     "erm-l2": ("none", ERM),
     "erm-lip": ("masks back to the first layer, Gram matrix, and their gradients", ERM + 5 * BACK),
     "erm-screened": ("none", ERM),
