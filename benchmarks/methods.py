@@ -14,16 +14,21 @@ ERM = FORWARD + (INPUTS * 64 + 2 * 64 * 64 + 2 * 64)
 CRITIC = 3 * (64 * 256 + 256 * 256 + 256 * DOMAINS)
 BACK = 64 * 64
 ARITHMETIC = {
+    "anchor": ("none", ERM),
     "andmask": ("one backward a domain", FORWARD + DOMAINS * (ERM - FORWARD)),
     "cdann": ("discriminator 64-256-256-3 forward and back", ERM + CRITIC),
     "cnbb": ("5 steps of balancing weights, 64 × 64 contrasts forward and back", ERM + 5 * 2 * 2 * 2 * 64 * 64),
     "coral": ("covariances of 64 features, forward and back, rows padded to twice as many", ERM + 3 * 2 * 64 * 64),
     "dann": ("discriminator 64-256-256-3 forward and back", ERM + CRITIC),
+    "eqrm": ("60 halvings of an interval", ERM),
     "erm-l2": ("none", ERM),
     "erm-lip": ("masks back to the first layer, Gram matrix, and their gradients", ERM + 5 * BACK),
     "erm-screened": ("none", ERM),
+    "fishr": ("gradients of the head a row, element by element", ERM),
     "groupdro": ("none", ERM),
     "har": ("one more forward, gradients of two layers, and their gradients", ERM + FORWARD + 2 * ERM),
+    "ib-erm": ("none", ERM),
+    "ib-irm": ("none", ERM),
     "iga": ("one backward a domain, and its gradient", FORWARD + 3 * DOMAINS * (ERM - FORWARD)),
     "irm-l2": ("none", ERM),
     "irm-lip": ("as erm-lip", ERM + 5 * BACK),
@@ -33,6 +38,7 @@ ARITHMETIC = {
         "one backward a domain, then a forward and backward a domain",
         FORWARD + DOMAINS * (ERM - FORWARD) + DOMAINS * ERM,
     ),
+    "mmd": ("seven kernels of 512 rows with each other, element by element", ERM + 3 * 512 * 512 * (64 + 7) // ROWS),
     "mtl": ("none", ERM),
     "rpo": ("as erm-lip", ERM + 5 * BACK),
     "rpo-lip": ("as erm-lip", ERM + 5 * BACK),
@@ -43,6 +49,7 @@ ARITHMETIC = {
     "sagnet": ("none", ERM),
     "sat-irm": ("none", ERM),
     "sd": ("none", ERM),
+    "vrex": ("none", ERM),
 }
 
 

@@ -2,9 +2,19 @@
 
 import json
 
+import pytest
 from typer.testing import CliRunner
 
 from rpo.cli import app
+from rpo.exceptions import InputError
+from rpo.methods import get_method
+from rpo.methods import methods as registered
+
+WHAT = {"name", "summary", "formula", "cite", "reference"}
+
+
+def tunable(method):
+    return [*method.space.values(), *method.options.values()]
 
 
 def run(*arguments):
@@ -13,11 +23,12 @@ def run(*arguments):
     return done.output
 
 
-def test_json_lists_twenty_six_with_everything_a_user_needs():
+def test_json_lists_thirty_four_with_everything_a_user_needs():
     entries = json.loads(run("--json"))
-    assert len(entries) == 27
+    assert len(entries) == 34
     for entry in entries:
-        assert set(entry) == {"name", "tasks", "summary", "formula", "hyperparameters", "options", "reference"}
+        assert set(entry) == {*WHAT, "tasks", "hyperparameters", "options", "version"}
+        assert all(entry[key] for key in WHAT)
         assert set(entry["tasks"]) <= {"regression", "classification"}
         assert entry["hyperparameters"]["lr"]["range"].startswith("log-uniform")
 
@@ -26,13 +37,38 @@ def test_a_task_leaves_out_those_that_lack_it():
     names = {entry["name"] for entry in json.loads(run("--json", "--task", "regression"))}
     assert {"rpo", "mldg", "har"} <= names
     assert not {"cdann", "rsc", "cnbb", "ldam-irm", "sat-irm"} & names
-    assert len(json.loads(run("--json", "--task", "classification"))) == 27
+    assert len(json.loads(run("--json", "--task", "classification"))) == 34
 
 
 def test_the_table_names_every_method():
     table = run()
-    assert "27 methods" in table
+    assert "34 methods" in table
     assert "rpo-permuted" in table
+
+
+@pytest.mark.parametrize("name", sorted(method.name for method in registered()))
+def test_one_method_is_explained(name):
+    """Formula, tasks, full reference, and every hyper-parameter and option in a sentence with default and range."""
+    method = get_method(name)
+    said = " ".join(run(name).split())
+    for text in (name, method.summary, method.formula, method.reference, *(tuned.words for tuned in tunable(method))):
+        assert " ".join(text.split()) in said
+    assert "lr: Learning rate of Adam. Default 0.01, searched log-uniform 3.16e-05 to 0.0316." in said
+    assert json.loads(run(name, "--json"))["name"] == name
+
+
+def test_a_sentence_says_default_and_range():
+    said = " ".join(run("vrex").split())
+    assert "regression and classification" in said
+    assert "beta: Strength of the penalty on the variance of the domains' risks. Default 10, searched log-uni" in said
+    assert "Default divide, one of divide, reset, none." in said
+    assert "Default by formula" in " ".join(run("rpo").split())
+
+
+def test_an_unknown_method_is_one_line():
+    done = CliRunner().invoke(app, ["methods", "magic"])
+    assert isinstance(done.exception, InputError)
+    assert "unknown method 'magic': use one of anchor, andmask" in str(done.exception)
 
 
 def test_an_unknown_task_is_refused():

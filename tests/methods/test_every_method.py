@@ -23,28 +23,35 @@ QUIET = {"progress": False, "dtype": torch.float64}
 
 # What turns each method into ERM.
 ZERO = {
+    "anchor": {"gamma": 1.0},
     "andmask": {"tau": 0.0},
     "cdann": {"lam": 0.0, "turns": 0.0},
     "cnbb": {"lam": 0.0, "rate": 0.0},
     "coral": {"gamma": 0.0},
     "dann": {"lam": 0.0, "turns": 0.0},
+    "eqrm": {"anneal": 1.0},
     "erm-l2": {"c": 0.0},
     "erm-lip": {"lam": 0.0},
     "erm-screened": {"c": 0.0, "alpha": 0.0},
+    "fishr": {"lam": 0.0},
     "groupdro": {"step": 0.0},
     "har": {"c": 0.0, "eta": 0.0},
+    "ib-erm": {"gamma": 0.0},
+    "ib-irm": {"eta": 0.0, "gamma": 0.0},
     "iga": {"lam": 0.0},
     "irm-l2": {"eta": 0.0, "c": 0.0},
     "irm-lip": {"eta": 0.0, "lam": 0.0},
     "ldam-irm": {"margin": 0.0, "beta": 0.0, "eta": 0.0},
     "mixup": {"alpha": 0.0},
     "mldg": {"beta": 0.0},
+    "mmd": {"gamma": 0.0},
     "mtl": {"ema": 0.0},
     "rpo-weights": {"eta": 0.0, "lam": 0.0, "alpha": 0.0, "power": 0.0},
     "rsc": {"p": 0.0},
     "sagnet": {"w": 0.0, "mix": 0.0},
     "sat-irm": {"rate": 0.0, "eta": 0.0},
     "sd": {"lam": 0.0},
+    "vrex": {"beta": 0.0},
 } | {f"rpo{kind}": {"strength": 0.0, "lam": 0.0} for kind in ("", "-pen", "-lip", "-permuted", "-uniform")}
 
 
@@ -108,7 +115,9 @@ def test_the_penalty_has_a_gradient(name, task):
 
 @pytest.mark.parametrize("name, task", PAIRS)
 def test_training_lowers_the_objective(name, task):
-    numbers = {n: v for n, v in {"anneal": 0.0, "warm": 0.0}.items() if n in get_method(name).space}
+    # What makes the objective another one from step to step: penalties not yet in force, and Fishr's memory, which fills.
+    constant = {"anneal": 0.0, "warm": 0.0} | ({"ema": 0.0} if name == "fishr" else {})
+    numbers = {n: v for n, v in constant.items() if n in get_method(name).space}
     config = Config(steps=120, **QUIET)
     trained = train(name, build(task), table(task), seeds=[0], numbers=numbers, options=options_of(name), config=config)
     trained.check()
@@ -180,8 +189,18 @@ def test_estimators_reach_every_method(name, rng, tmp_path):
         np.testing.assert_array_equal(rpo.load(tmp_path / "model").predict(X), model.predict(X))
 
 
-def test_there_are_twenty_six():
-    assert len(list(methods())) == 27
+def test_there_are_thirty_four():
+    assert len(list(methods())) == 34
+
+
+@pytest.mark.parametrize("name", sorted(m.name for m in methods()))
+def test_every_number_and_option_is_explained_and_every_method_has_a_reference(name):
+    method = get_method(name)
+    for tuned in (*method.space.values(), *method.options.values()):
+        assert tuned.words.endswith(".")
+        assert len(tuned.words) > 15
+    assert method.reference.endswith((".", "?"))
+    assert method.cite in ("control", "this library") or method.cite[-4:] in method.reference
 
 
 def test_mldg_says_when_no_domain_is_left_to_learn_from():

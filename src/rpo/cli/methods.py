@@ -1,27 +1,36 @@
-"""`rpo methods`: every method with what it does, what it fits, and what there is to tune."""
+"""`rpo methods`: every method with what it does, what it fits, and what there is to tune; or all about one."""
 
 import json
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from rpo.io import console
 
+if TYPE_CHECKING:
+    from rpo.engine.method import Method
+
 
 def methods(
+    name: Annotated[str | None, typer.Argument(help="Explain this method.", show_default=False)] = None,
     task: Annotated[
         Literal["regression", "classification"] | None, typer.Option(help="Only those that fit this task.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """List the methods: name, tasks, what each does, hyper-parameters with their ranges, reference.
+    """List the methods, or explain one: what it does, its formula, its hyper-parameters, its reference.
 
     Examples:
 
       rpo methods --task regression
 
+      rpo methods fishr
+
       rpo methods --json
     """
+    if name is not None:
+        _explain(name, as_json)
+        return
     entries = [entry for entry in _entries() if task is None or task in entry["tasks"]]
     if as_json:
         print(json.dumps(entries, indent=2, ensure_ascii=False))
@@ -42,37 +51,84 @@ def methods(
     table.add_column("reference", ratio=1)
     for entry in entries:
         only = "" if len(entry["tasks"]) == 2 else f" ({entry['tasks'][0]} only)"
-        table.add_row(entry["name"], entry["summary"] + only, "\n".join(_tunable(entry)), entry["reference"])
+        table.add_row(entry["name"], entry["summary"] + only, "\n".join(_tunable(entry)), entry["cite"])
     console().print(table)
+
+
+def _explain(name: str, as_json: bool) -> None:
+    """All about one method, on the screen or as JSON."""
+    from rpo.methods import get_method
+
+    entry = _entry(get_method(name))
+    if as_json:
+        print(json.dumps(entry, indent=2, ensure_ascii=False))
+        return
+    from rich.padding import Padding
+    from rich.text import Text
+
+    out = console()
+    out.print(Text(f"{name} ({' and '.join(entry['tasks'])}, version {entry['version']})", style="bold"))
+    # The line begins with the method's name as people write it.
+    out.print(Text(entry["summary"]))
+    for title, text in (("Formula", entry["formula"]), ("Reference", entry["reference"])):
+        out.print(Text(f"\n{title}", style="bold"))
+        out.print(Padding(Text(text), (0, 0, 0, 2)))
+    out.print(Text("\nHyper-parameters", style="bold"))
+    for line in _sentences(entry):
+        out.print(Padding(Text(line), (0, 0, 0, 2)))
+
+
+def _sentences(entry: dict[str, Any]) -> list[str]:
+    """What each hyper-parameter and option is, its default and its range."""
+    numbers = [
+        f"{name}: {value['words']} Default {_default(value['default'])}, searched {value['range']}."
+        for name, value in entry["hyperparameters"].items()
+    ]
+    options = [
+        f"{name}: {value['words']} Default {value['default']}"
+        + (f", one of {', '.join(map(str, value['values']))}." if len(value["values"]) > 1 else ".")
+        for name, value in entry["options"].items()
+    ]
+    return numbers + options
+
+
+def _default(value: float | None) -> str:
+    return "by formula" if value is None else format(value, "g")
 
 
 def _entries() -> list[dict[str, Any]]:
     from rpo.methods import methods as registered
 
-    def words(tasks: tuple[str, ...]) -> list[str]:
-        return [word for word, known in (("regression", "regression"), ("classification", "binary")) if known in tasks]
+    return [_entry(method) for method in registered()]
 
-    return [
-        {
-            "name": method.name,
-            "tasks": words(method.tasks),
-            "summary": method.summary,
-            "formula": method.formula,
-            "hyperparameters": {
-                name: {"default": hyper.default, "range": str(hyper)} for name, hyper in method.space.items()
-            },
-            "options": {
-                name: {"default": values[0], "values": list(values)} for name, values in method.options.items()
-            },
-            "reference": method.cite,
-        }
-        for method in registered()
+
+def _entry(method: "Method") -> dict[str, Any]:
+    """A method as plain values."""
+    tasks = [
+        word for word, known in (("regression", "regression"), ("classification", "binary")) if known in method.tasks
     ]
+    return {
+        "name": method.name,
+        "version": method.version,
+        "tasks": tasks,
+        "summary": method.summary,
+        "formula": method.formula,
+        "hyperparameters": {
+            name: {"default": hyper.default, "range": str(hyper), "words": hyper.words}
+            for name, hyper in method.space.items()
+        },
+        "options": {
+            name: {"default": choice[0], "values": list(choice), "words": choice.words}
+            for name, choice in method.options.items()
+        },
+        "cite": method.cite,
+        "reference": method.reference,
+    }
 
 
 def _tunable(entry: dict[str, Any]) -> list[str]:
     numbers = [
-        f"{name}: {'by formula' if value['default'] is None else format(value['default'], 'g')} ({value['range']})"
+        f"{name}: {_default(value['default'])} ({value['range']})"
         for name, value in entry["hyperparameters"].items()
         if name != "lr"
     ]

@@ -33,13 +33,14 @@ BOTH: tuple[Task, ...] = REGRESSION + CLASSIFICATION
 
 @dataclass(frozen=True)
 class Hyper:
-    """A number to tune: its default, and the range in which a search draws it."""
+    """A number to tune: its default, the range in which a search draws it, and what it is in a sentence."""
 
     default: float | None
     low: float
     high: float
     log: bool = False
     values: tuple[float, ...] = ()
+    words: str = ""
 
     def draw(self, generator: np.random.Generator) -> float:
         """One value from the range.
@@ -59,35 +60,52 @@ class Hyper:
         return f"{'log-uniform' if self.log else 'uniform'} {self.low:.3g} to {self.high:.3g}"
 
 
-def log_uniform(default: float | None, low: float, high: float) -> Hyper:
+def log_uniform(default: float | None, low: float, high: float, words: str = "") -> Hyper:
     """10^U(log₁₀ low, log₁₀ high).
 
     >>> print(log_uniform(1.0, 0.1, 10.0))
     log-uniform 0.1 to 10
     """
-    return Hyper(default, low, high, log=True)
+    return Hyper(default, low, high, log=True, words=words)
 
 
-def uniform(default: float, low: float, high: float) -> Hyper:
+def uniform(default: float, low: float, high: float, words: str = "") -> Hyper:
     """U(low, high).
 
     >>> uniform(0.5, 0, 1).default
     0.5
     """
-    return Hyper(default, low, high)
+    return Hyper(default, low, high, words=words)
 
 
-def one_of(default: float, *values: float) -> Hyper:
+def one_of(default: float, *values: float, words: str = "") -> Hyper:
     """One of some values, each as likely.
 
     >>> print(one_of(1, 1, 2, 4))
     {1, 2, 4}
     """
-    return Hyper(default, min(values), max(values), values=values)
+    return Hyper(default, min(values), max(values), values=values, words=words)
 
 
-# What every method has: the learning rate of Adam.
-LEARNING_RATE = log_uniform(1e-2, 10**-4.5, 10**-1.5)
+# What every method has.
+LEARNING_RATE = log_uniform(1e-2, 10**-4.5, 10**-1.5, "Learning rate of Adam.")
+
+
+class Choice(tuple[Any, ...]):
+    """The values an option may have, the default first, and what it is in a sentence; one value alone stands for any.
+
+    >>> choice = Choice("mean", "sum", words="How a loss of rows is put together.")
+    >>> choice[0], len(choice), choice.words
+    ('mean', 2, 'How a loss of rows is put together.')
+    """
+
+    words: str
+
+    def __new__(cls, *values: Any, words: str) -> "Choice":
+        """Values as a tuple has them."""
+        choice = super().__new__(cls, values)
+        choice.words = words
+        return choice
 
 
 class Values:
@@ -140,7 +158,8 @@ class Method:
     formula: str
     cite: str
     space: Mapping[str, Hyper]
-    options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    reference: str = ""
+    options: Mapping[str, Choice] = field(default_factory=dict)
     prepare: "Callable[[Preparation], State] | None" = None
     first_stage: "Callable[[Preparation], State] | None" = None
     later: tuple[str, ...] = ()
@@ -195,7 +214,8 @@ def method(
     tasks: tuple[Task, ...],
     space: Mapping[str, Hyper],
     cite: str,
-    options: Mapping[str, tuple[Any, ...]] | None = None,
+    reference: str = "",
+    options: Mapping[str, Choice] | None = None,
     **hooks: Any,
 ) -> Callable[[Objective], Objective]:
     """Put a function into the registry. The first line of its module says what it does, its own the formula."""
@@ -209,6 +229,7 @@ def method(
             summary=_first_line(module.__doc__),
             formula=_first_line(objective.__doc__),
             cite=cite,
+            reference=reference,
             space={**space, "lr": LEARNING_RATE},
             options=options or {},
             **hooks,

@@ -83,13 +83,22 @@ class Net:
         output: Tensor = functional_call(head, _prefixed(params, {name: ""}), (features,))
         return output
 
+    def head_inputs(self, features: Tensor) -> Tensor:
+        """What each weight of a linear head is multiplied with: the features, and one for its bias."""
+        if self._linear_head().bias is None:
+            return features
+        return torch.cat([features, features.new_ones(len(features), 1)], 1)
+
     @property
     def n_features(self) -> int:
         """Width of φ(x)."""
+        return self._linear_head().in_features
+
+    def _linear_head(self) -> nn.Linear:
         head = self._split()[2][1]
         if not isinstance(head, nn.Linear):
             raise InputError(f"the head of the network is a {type(head).__name__}: this method needs an nn.Linear")
-        return head.in_features
+        return head
 
     @property
     def width(self) -> int:

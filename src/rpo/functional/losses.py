@@ -80,3 +80,17 @@ def squared_residual(output: Tensor, y: Tensor, task: Task) -> Tensor:
     p = probability(output, task)
     truth = F.one_hot(y.long(), p.shape[1]).to(p.dtype)
     return (truth - p).square().sum(1) / 2
+
+
+def sample_output_gradient(output: Tensor, y: Tensor, task: Task) -> Tensor:
+    r"""∂l/∂f of each row: 2(f − y), sigmoid(f) − y, or p_c − 1[y = c]; shape `(n, c)`.
+
+    >>> sample_output_gradient(torch.tensor([[1.0], [3.0]]), torch.tensor([0.0, 1.0]), "regression")
+    tensor([[2.],
+            [4.]])
+    """
+    if task == "regression":
+        return 2 * (output - y[:, None])
+    if task == "binary":
+        return output.sigmoid() - y[:, None]
+    return output.softmax(1) - F.one_hot(y, output.shape[1]).to(output.dtype)

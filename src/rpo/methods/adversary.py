@@ -8,7 +8,7 @@ from torch.func import functional_call, grad
 from torch.nn import functional as F
 
 from rpo.engine.data import Batch
-from rpo.engine.method import Gradient, State, Values, log_uniform, one_of
+from rpo.engine.method import Choice, Gradient, State, Values, log_uniform, one_of
 from rpo.engine.nets import Net, Params, mlp
 from rpo.functional.domains import domain_share
 from rpo.methods.terms import present, risk
@@ -16,14 +16,17 @@ from rpo.methods.terms import present, risk
 # Depth, width and Adam's decay rates are those of the field's reference code (DomainBed), which counts as depth the
 # layers with weights, the last among them, and decays squared gradients by .9: an opponent that keeps moving.
 SPACE = {
-    "lam": log_uniform(1.0, 0.01, 100.0),
-    "turns": one_of(1, 1, 2, 4, 8),
-    "penalty": log_uniform(1.0, 0.01, 10.0),
-    "beta1": one_of(0.5, 0.0, 0.5),
-    "beta2": one_of(0.9, 0.9, 0.99, 0.999),
+    "lam": log_uniform(1.0, 0.01, 100.0, "Strength of the adversary: how hard domains are to be told apart."),
+    "turns": one_of(1, 1, 2, 4, 8, words="Steps of the discriminator to one of the network."),
+    "penalty": log_uniform(1.0, 0.01, 10.0, "Strength of the penalty on the discriminator's gradient, if asked for."),
+    "beta1": one_of(0.5, 0.0, 0.5, words="Decay rate of Adam's mean of gradients."),
+    "beta2": one_of(0.9, 0.9, 0.99, 0.999, words="Decay rate of Adam's mean of squared gradients."),
 }
 # The gradient penalty costs a second backward pass through the discriminator: computed only if asked for.
-OPTIONS = {"gradient_penalty": (False, True), "depth": (3, 1, 2, 4, 5)}
+OPTIONS = {
+    "gradient_penalty": Choice(False, True, words="Whether the discriminator's gradient is penalised."),
+    "depth": Choice(3, 1, 2, 4, 5, words="Layers of the discriminator, the last among them."),
+}
 WIDTH = 256
 
 

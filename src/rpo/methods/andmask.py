@@ -11,7 +11,13 @@ from rpo.methods.terms import present, risks
 
 
 @method(
-    "andmask", tasks=BOTH, space={"tau": uniform(1.0, 0.5, 1.0)}, own_gradient=True, cite="Parascandolo et al. 2021"
+    "andmask",
+    tasks=BOTH,
+    space={"tau": uniform(1.0, 0.5, 1.0, "How far the domains must agree on a sign, one being all of them.")},
+    own_gradient=True,
+    cite="Parascandolo et al. 2021",
+    reference="Parascandolo, Neitz, Orvieto, Gresele & Schölkopf. Learning Explanations That Are Hard to Vary. "
+    "ICLR 2021.",
 )
 def andmask(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Gradient:
     r"""mean_e g_e where |mean_e sign g_e| ≥ τ, over the share of coordinates kept; the others stay"""

@@ -28,6 +28,8 @@ def parts(net: Net, n_domains: int, n_classes: int, options: Mapping[str, Any]) 
     own_gradient=True,
     version=2,
     cite="Li et al. 2018",
+    reference="Li, Tian, Gong, Liu, Liu, Zhang & Tao. Deep Domain Generalization via Conditional Invariant "
+    "Adversarial Networks. ECCV 2018.",
 )
 def cdann(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Gradient:
     r"""min_f max_d  mean_e R_e − λ Σ_i l_d(φ_i + embedding(y_i))/(K · count(y_i))"""

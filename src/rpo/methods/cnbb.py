@@ -23,12 +23,14 @@ def predict(net: Net, params: Params, state: State, x: Tensor) -> Tensor:
     "cnbb",
     tasks=CLASSIFICATION,
     space={
-        "lam": log_uniform(0.01, 1e-4, 1.0),
-        "rate": log_uniform(0.1, 0.01, 1.0),
-        "control": log_uniform(0.1, 0.01, 10.0),
+        "lam": log_uniform(0.01, 1e-4, 1.0, "Strength of the push of features towards ±1."),
+        "rate": log_uniform(0.1, 0.01, 1.0, "The most that the root of a weight moves in a step."),
+        "control": log_uniform(0.1, 0.01, 10.0, "Strength of the penalty on uneven weights."),
     },
     predict=predict,
     cite="He, Shen & Cui 2021",
+    reference="He, Shen & Cui. Towards Non-I.I.D. Image Classification: A Dataset and Baselines. Pattern "
+    "Recognition 110, 2021.",
 )
 def cnbb(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""mean_e mean_i w_i l_i − λ mean ‖tanh φ‖²,  w ≥ 0 minimising Σ_j ‖balance of φ_{−j} over the sign of φ_j‖²"""

@@ -10,7 +10,13 @@ from rpo.functional.domains import domain_mean, domain_sum, place_in_domain
 from rpo.methods.terms import gap, risk
 
 
-@method("coral", tasks=BOTH, space={"gamma": log_uniform(1.0, 0.1, 10.0)}, cite="Sun & Saenko 2016")
+@method(
+    "coral",
+    tasks=BOTH,
+    space={"gamma": log_uniform(1.0, 0.1, 10.0, "Strength of the penalty on means and covariances that differ.")},
+    cite="Sun & Saenko 2016",
+    reference="Sun & Saenko. Deep CORAL: Correlation Alignment for Deep Domain Adaptation. ECCV Workshops 2016.",
+)
 def coral(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""mean_e R_e + γ mean over pairs [mean (μ_i − μ_j)² + mean (C_i − C_j)²]"""
     features = net.features(params, batch.x)

@@ -25,6 +25,8 @@ def parts(net: Net, n_domains: int, n_classes: int, options: Mapping[str, Any]) 
     own_gradient=True,
     version=2,
     cite="Ganin et al. 2016",
+    reference="Ganin, Ustinova, Ajakan, Germain, Larochelle, Laviolette, Marchand & Lempitsky. Domain-Adversarial"
+    " Training of Neural Networks. Journal of Machine Learning Research 17(59), 2016.",
 )
 def dann(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Gradient:
     r"""min_f max_d  mean_e R_e − λ L_d(φ),  L_d the cross-entropy of the domain"""

@@ -7,7 +7,14 @@ from rpo.functional.losses import sample_loss
 from rpo.methods.terms import LAM, REDUCTION, mean_by_domain, present, shares
 
 
-@method("erm-lip", tasks=BOTH, space={"lam": LAM}, options={"reduction": REDUCTION}, cite="Wang, Du & Shen 2013")
+@method(
+    "erm-lip",
+    tasks=BOTH,
+    space={"lam": LAM},
+    options={"reduction": REDUCTION},
+    cite="Wang, Du & Shen 2013",
+    reference="Wang, Du & Shen. Smoothing Splines with Varying Smoothing Parameter. Biometrika 100(4), 2013.",
+)
 def erm_lip(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""mean_e R_e + λ mean_i ‖∇ₓf(x_i)‖²"""
     output, slope = net.slope(params, batch.x)

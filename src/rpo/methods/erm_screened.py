@@ -49,10 +49,15 @@ def predict(net: Net, params: Params, state: State, x: Tensor) -> Tensor:
 @method(
     "erm-screened",
     tasks=BOTH,
-    space={"c": L2, "alpha": uniform(0.001, 0.0001, 0.01)},
+    space={
+        "c": L2,
+        "alpha": uniform(0.001, 0.0001, 0.01, "Level of the test by which features are dropped; 0 drops none."),
+    },
     prepare=prepare,
     predict=predict,
     cite="control",
+    reference="A control of this library: Cochran. The Combination of Estimates from Different Experiments. "
+    "Biometrics 10(1), 1954.",
 )
 def erm_screened(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""mean_e R_e + c‖θ‖² on the features that pass Cochran's Q at α/d"""

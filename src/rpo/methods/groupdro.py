@@ -20,7 +20,13 @@ def prepare(run: "Preparation") -> State:
 
 
 @method(
-    "groupdro", tasks=BOTH, space={"step": log_uniform(0.01, 1e-3, 0.1)}, prepare=prepare, cite="Sagawa et al. 2020"
+    "groupdro",
+    tasks=BOTH,
+    space={"step": log_uniform(0.01, 1e-3, 0.1, "How quickly the weight of a domain follows its risk.")},
+    prepare=prepare,
+    cite="Sagawa et al. 2020",
+    reference="Sagawa, Koh, Hashimoto & Liang. Distributionally Robust Neural Networks for Group Shifts: On the "
+    "Importance of Regularization for Worst-Case Generalization. ICLR 2020.",
 )
 def groupdro(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> tuple[Terms, State]:
     r"""Σ_e q_e R_e,  q_e ← q_e exp(η R_e) / Σ"""

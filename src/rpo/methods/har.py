@@ -45,13 +45,18 @@ def weight_of(run: "Preparation", model: int, residual: Tensor) -> Array:
 @method(
     "har",
     tasks=BOTH,
-    space={"c": log_uniform(0.1, 0.01, 10.0), **IRM_SPACE},
+    space={
+        "c": log_uniform(0.1, 0.01, 10.0, "Strength of the penalty on the slopes of the loss at the layers."),
+        **IRM_SPACE,
+    },
     options=IRM_OPTIONS,
     prepare=prepare,
     first_stage=first_stage,
     later=("c", "eta", "anneal"),
     version=2,
     cite="Cao et al. 2021",
+    reference="Cao, Chen, Lu, Arechiga, Gaidon & Ma. Heteroskedastic and Imbalanced Deep Learning with Adaptive "
+    "Regularization. ICLR 2021.",
 )
 def har(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""mean_e R_e + c mean_i w_i Σ_layers ‖∇_h l_i‖ + η mean_e (d/dw)²,  w ∝ err^0.6 / n^0.4"""

@@ -10,7 +10,14 @@ from rpo.engine.nets import Net, Params
 from rpo.methods.terms import present, risks
 
 
-@method("iga", tasks=BOTH, space={"lam": log_uniform(1000.0, 10.0, 1e5)}, cite="Koyama & Yamaguchi 2020")
+@method(
+    "iga",
+    tasks=BOTH,
+    space={"lam": log_uniform(1000.0, 10.0, 1e5, "Strength of the penalty on gradients that differ.")},
+    cite="Koyama & Yamaguchi 2020",
+    reference="Koyama & Yamaguchi. When Is Invariance Useful in an Out-of-Distribution Generalization Problem? "
+    "arXiv:2008.01883, 2020.",
+)
 def iga(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""mean_e R_e + λ Σ_e ‖∇R_e − mean ∇R‖²"""
 

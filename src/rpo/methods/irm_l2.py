@@ -14,6 +14,7 @@ from rpo.methods.terms import IRM_OPTIONS, IRM_SPACE, L2, irm, risk, squared_nor
     options=IRM_OPTIONS,
     version=2,
     cite="Arjovsky et al. 2019",
+    reference="Arjovsky, Bottou, Gulrajani & Lopez-Paz. Invariant Risk Minimization. arXiv:1907.02893, 2019.",
 )
 def irm_l2(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""mean_e R_e + η mean_e (d/dw R_e(w f))² + c‖θ‖²"""

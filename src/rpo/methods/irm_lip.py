@@ -13,6 +13,7 @@ from rpo.methods.terms import ANNEAL, ETA, LAM, LIPIRM_OPTIONS, lipirm
     options=LIPIRM_OPTIONS,
     version=2,
     cite="Arjovsky et al. 2019",
+    reference="Arjovsky, Bottou, Gulrajani & Lopez-Paz. Invariant Risk Minimization. arXiv:1907.02893, 2019.",
 )
 def irm_lip(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""mean_e R_e + η mean_e (d/dw R_e(w f))² + λ mean_i ‖∇ₓf(x_i)‖²"""

@@ -47,9 +47,9 @@ def predict(net: Net, params: Params, state: State, x: Tensor) -> Tensor:
     "ldam-irm",
     tasks=CLASSIFICATION,
     space={
-        "margin": uniform(0.5, 0.0, 1.0),
-        "beta": uniform(0.9999, 0.9, 0.9999),
-        "scale": uniform(30.0, 10.0, 50.0),
+        "margin": uniform(0.5, 0.0, 1.0, "Margin of the rarest class; others have less."),
+        "beta": uniform(0.9999, 0.9, 0.9999, "How far rare classes weigh more at the end: 0 for not at all."),
+        "scale": uniform(30.0, 10.0, 50.0, "Scale s of the cosines that are the logits."),
         **IRM_SPACE,
     },
     options=IRM_OPTIONS,
@@ -58,6 +58,8 @@ def predict(net: Net, params: Params, state: State, x: Tensor) -> Tensor:
     predict=predict,
     version=2,
     cite="Cao et al. 2019",
+    reference="Cao, Wei, Gaidon, Arechiga & Ma. Learning Imbalanced Datasets with Label-Distribution-Aware Margin"
+    " Loss. NeurIPS 2019.",
 )
 def ldam_irm(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""mean_e mean_i v_y l(s(cos θ − Δ_y)) + η mean_e (d/dw)²,  Δ_k ∝ n_k^(−1/4),  v_k ∝ (1 − β)/(1 − β^n_k) late"""

@@ -26,7 +26,19 @@ def draw(rng: np.random.Generator, rows: int, n_domains: int, numbers: Mapping[s
     return {"follower": follower, "share": share, "place": rng.random(rows)}
 
 
-@method("mixup", tasks=BOTH, space={"alpha": log_uniform(0.2, 0.1, 10.0)}, draw=draw, cite="Yan et al. 2020")
+@method(
+    "mixup",
+    tasks=BOTH,
+    space={
+        "alpha": log_uniform(
+            0.2, 0.1, 10.0, "Shape α of Beta(α, α), from which shares are drawn: larger blends more evenly."
+        )
+    },
+    draw=draw,
+    cite="Yan et al. 2020",
+    reference="Yan, Song, Li, Zou & Ren. Improve Unsupervised Domain Adaptation with Mixup Training. "
+    "arXiv:2001.00677, 2020.",
+)
 def mixup(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""mean_e mean_i [s l(f(x̃), y_i) + (1 − s) l(f(x̃), y_j)],  x̃ = s x_i + (1 − s) x_j,  s ~ Beta(α, α)"""
     other, there = partner(batch)

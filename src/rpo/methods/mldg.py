@@ -32,11 +32,17 @@ def draw(rng: np.random.Generator, rows: int, n_domains: int, numbers: Mapping[s
     "mldg",
     tasks=BOTH,
     # The authors look ahead by plain gradient descent at .5; squared loss curves more than their cross-entropy.
-    space={"beta": log_uniform(1.0, 0.1, 10.0), "inner": log_uniform(0.2, 0.02, 1.0), "held_out": one_of(1, 1, 2)},
+    space={
+        "beta": log_uniform(1.0, 0.1, 10.0, "What the gradient after the look-ahead counts."),
+        "inner": log_uniform(0.2, 0.02, 1.0, "Rate of the gradient step by which it looks ahead."),
+        "held_out": one_of(1, 1, 2, words="How many domains test the step of each."),
+    },
     draw=draw,
     own_gradient=True,
     version=2,
     cite="Li et al. 2018",
+    reference="Li, Yang, Song & Hospedales. Learning to Generalize: Meta-Learning for Domain Generalization. AAAI"
+    " 2018.",
 )
 def mldg(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Gradient:
     r"""mean_i [∇R_i(θ) + β ∇R_j(θ − a ∇R_i(θ))], j held out for i, to first order"""

@@ -37,11 +37,22 @@ def predict(net: Net, params: Params, state: State, x: Tensor) -> Tensor:
 @method(
     "mtl",
     tasks=BOTH,
-    space={"ema": one_of(0.99, 0.5, 0.9, 0.99, 1.0)},
+    space={
+        "ema": one_of(
+            0.99,
+            0.5,
+            0.9,
+            0.99,
+            1.0,
+            words="What this step's mean counts in the embedding of a domain, the past the rest.",
+        )
+    },
     parts=parts,
     prepare=prepare,
     predict=predict,
     cite="Blanchard et al. 2021",
+    reference="Blanchard, Deshmukh, Dogan, Lee & Scott. Domain Generalization by Marginal Transfer Learning. "
+    "Journal of Machine Learning Research 22(2), 2021.",
 )
 def mtl(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> tuple[Terms, State]:
     r"""mean_e R_e of head([φ, v_e]),  v_e ← a · mean_{i ∈ e} φ_i + (1 − a) v_e"""

@@ -7,15 +7,20 @@ import torch
 from torch import Tensor
 
 from rpo.engine.data import Batch
-from rpo.engine.method import BOTH, State, Terms, Values, log_uniform, method, uniform
+from rpo.engine.method import BOTH, Choice, State, Terms, Values, log_uniform, method, uniform
 from rpo.engine.nets import Net, Params
 from rpo.exceptions import InputError
 from rpo.functional.penalties import Penalties, optimal_lambda, optimal_penalties
 from rpo.functional.statistics import Array, borrow, cell_weight, r_hat, shrink, sigma
-from rpo.methods.terms import ESTIMATOR, lipirm
+from rpo.methods.terms import ANNEAL, ESTIMATOR, REDUCTION, RESCALE, lipirm
 
 if TYPE_CHECKING:
     from rpo.engine.training import Preparation
+
+REFERENCE = (
+    "Yu, Zhu, Li, Hong, Zhang, Ye, Huang & He. Regularization Penalty Optimization for Addressing Data "
+    "Quality Variance in OoD Algorithms. AAAI 2022."
+)
 
 # What the calibrated scheme tries of λ by formula, which is far too large for smooth truths (docs/theory.md).
 LAM_FRACTIONS = (1.0, 0.1, 0.01)
@@ -23,17 +28,17 @@ LAM_FRACTIONS = (1.0, 0.1, 0.01)
 # By default Algorithm 1 to the letter: sums (Eq. 4), the residuals of the rows trained on, η in force from the first
 # step, nothing rescaled.
 SPACE = {
-    "strength": log_uniform(1.0, 0.1, 100.0),
-    "lam": log_uniform(None, 1e-4, 1.0),
-    "anneal": uniform(0.0, 0.0, 0.9),
+    "strength": log_uniform(1.0, 0.1, 100.0, "What the η of Proposition 1 are multiplied with."),
+    "lam": log_uniform(None, 1e-4, 1.0, "Strength λ of the Lipschitz penalty; left out, by the paper's formula."),
+    "anneal": uniform(0.0, 0.0, 0.9, ANNEAL.words),
 }
 OPTIONS = {
-    "reduction": ("sum", "mean"),
+    "reduction": Choice("sum", "mean", words=REDUCTION.words),
     "estimator": ESTIMATOR,
-    "rescale": ("none", "divide", "reset"),
-    "scheme": ("paper", "calibrated"),
-    "density_exponent": (None,),
-    "folds": (0,),
+    "rescale": Choice("none", "divide", "reset", words=RESCALE.words),
+    "scheme": Choice("paper", "calibrated", words="Algorithm 1 to the letter, or with its scales mended."),
+    "density_exponent": Choice(None, words="The power of a cell's density in ρ; None for the scheme's own."),
+    "folds": Choice(0, words="Folds of the first stage, so that no residual is of a row trained on; 0 for none."),
 }
 SCHEMES = {"calibrated": {"reduction": "mean", "anneal": 0.25, "rescale": "divide", "folds": 4}}
 LATER = ("strength", "anneal")
@@ -135,6 +140,7 @@ def centre_of(run: "Preparation", model: int) -> Array:
     schemes=SCHEMES,
     version=3,
     cite="Yu et al. 2022",
+    reference=REFERENCE,
 )
 def rpo(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""Σ_e Σ_i l_i + Σ_e η_e* (d/dw Σ_i l_i)² + λ Σ_e Σ_i ρ*(x_i) ‖∇ₓf(x_i)‖²"""

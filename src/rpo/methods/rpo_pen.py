@@ -3,7 +3,7 @@
 from rpo.engine.data import Batch
 from rpo.engine.method import BOTH, State, Terms, Values, method
 from rpo.engine.nets import Net, Params
-from rpo.methods.rpo import LATER, OPTIONS, SCHEMES, SPACE, algorithm_1, first_stage
+from rpo.methods.rpo import LATER, OPTIONS, REFERENCE, SCHEMES, SPACE, algorithm_1, first_stage
 from rpo.methods.terms import lipirm
 
 
@@ -18,6 +18,7 @@ from rpo.methods.terms import lipirm
     schemes=SCHEMES,
     version=3,
     cite="Yu et al. 2022",
+    reference=REFERENCE,
 )
 def rpo_pen(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""Σ_e Σ_i l_i + Σ_e η_e* (d/dw Σ_i l_i)² + λ Σ_e Σ_i ‖∇ₓf(x_i)‖²"""

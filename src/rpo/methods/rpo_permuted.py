@@ -38,6 +38,7 @@ def permuted(run: "Preparation") -> State:
     schemes=SCHEMES,
     version=3,
     cite="control",
+    reference="A control of this library.",
 )
 def rpo_permuted(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""RPO's loss with π(η*) and π(ρ*) in place of η* and ρ*, π a random permutation"""

@@ -39,6 +39,7 @@ def uniform(run: "Preparation") -> State:
     schemes=SCHEMES,
     version=3,
     cite="control",
+    reference="A control of this library.",
 )
 def rpo_uniform(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""RPO's loss with mean η* and mean ρ* in place of η* and ρ*"""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rpo.engine.data import COLUMNS, Batch, Data
-from rpo.engine.method import BOTH, State, Terms, Values, log_uniform, method, uniform
+from rpo.engine.method import BOTH, Choice, State, Terms, Values, log_uniform, method, uniform
 from rpo.engine.nets import Net, Params
 from rpo.functional.statistics import Array, borrow, shrink
 from rpo.functional.weights import CLIP, beyond_ordinary, clip_ratio, informativeness, mean_one, precision, spread
@@ -26,21 +26,21 @@ LARGE = 64 * 2**20  # bytes of features from which on a second copy goes to disk
 # Each step can be switched off, so that its worth can be shown: `alpha` = 0 screens nothing, `power` = 0 weighs all
 # rows alike, `folds` = 0 takes the residuals of the rows trained on, `clip` = 0 leaves the weights as they come.
 SPACE = {
-    "eta": log_uniform(ETA, 0.01, 1e3),
+    "eta": log_uniform(ETA, 0.01, 1e3, "Strength η of the IRM penalty once it is in force."),
     "anneal": ANNEAL,
-    "lam": log_uniform(None, 1e-4, 1.0),
-    "alpha": uniform(0.001, 0.0001, 0.01),
-    "power": uniform(1.0, 0.5, 1.0),
+    "lam": log_uniform(None, 1e-4, 1.0, "Strength λ of the Lipschitz penalty; left out, chosen by held-out rows."),
+    "alpha": uniform(0.001, 0.0001, 0.01, "Level of the test by which features are dropped; 0 drops none."),
+    "power": uniform(1.0, 0.5, 1.0, "Power of 1/σ² in the weights; 0 weighs all rows alike."),
 }
 AFTER = {
     "estimator": ESTIMATOR,
     "rescale": RESCALE,
-    "screen": ("twice", "once", "first"),
-    "shrink": ("on", "off"),
-    "gate": ("on", "off"),
-    "clip": (CLIP,),
-    "weigh": ("all", "risk"),
-    "placement": ("estimated", "permuted"),
+    "screen": Choice("twice", "once", "first", words="How often features are tested, and with which weights."),
+    "shrink": Choice("on", "off", words="Whether the noise of small cells is drawn towards the common level."),
+    "gate": Choice("on", "off", words="Whether only cells surely noisier than the others lose weight."),
+    "clip": Choice(CLIP, words="The largest weight over the smallest; 0 leaves weights as they come."),
+    "weigh": Choice("all", "risk", words="Whether the weights are in every term of the loss or in the risk alone."),
+    "placement": Choice("estimated", "permuted", words="The cells' own weights, or those of other cells as a control."),
 }
 
 
@@ -172,13 +172,18 @@ def predict(net: Net, params: Params, state: State, x: Tensor) -> Tensor:
     "rpo-weights",
     tasks=BOTH,
     space=SPACE,
-    options={"reduction": REDUCTION, "folds": (4,), **AFTER},
+    options={
+        "reduction": REDUCTION,
+        "folds": Choice(4, words="Folds of the first stage, so that no residual is of a row trained on; 0 for none."),
+        **AFTER,
+    },
     prepare=prepare,
     first_stage=first_stage,
     later=("eta", "anneal", "power", *AFTER),
     predict=predict,
     version=2,
     cite="this library",
+    reference="Of this library.",
 )
 def rpo_weights(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""mean_e R_e + η mean_e (d/dw R_e(w f))² + λ mean_e S_e, R_e and S_e means of l and ‖∇ₓf‖² under weights ∝ 1/σ̃²"""

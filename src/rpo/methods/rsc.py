@@ -11,7 +11,13 @@ from rpo.functional.losses import Task, probability
 from rpo.methods.terms import risk
 
 
-@method("rsc", tasks=CLASSIFICATION, space={"p": uniform(1 / 3, 0.0, 0.5)}, cite="Huang et al. 2020")
+@method(
+    "rsc",
+    tasks=CLASSIFICATION,
+    space={"p": uniform(1 / 3, 0.0, 0.5, "Share of features muted in a row, and of rows in which they are.")},
+    cite="Huang et al. 2020",
+    reference="Huang, Wang, Xing & Huang. Self-Challenging Improves Cross-Domain Generalization. ECCV 2020.",
+)
 def rsc(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""mean_e R_e of head(m ∘ φ), m muting the top p features of the top p samples by loss of true-class probability"""
     features = net.features(params, batch.x)

@@ -30,11 +30,15 @@ def parts(net: Net, n_domains: int, n_classes: int, options: Mapping[str, Any]) 
 @method(
     "sagnet",
     tasks=BOTH,
-    space={"w": log_uniform(0.1, 0.01, 10.0), "mix": uniform(1.0, 0.0, 1.0)},
+    space={
+        "w": log_uniform(0.1, 0.01, 10.0, "Strength of the adversary: how useless style is to be."),
+        "mix": uniform(1.0, 0.0, 1.0, "How far styles are mixed, zero being not at all."),
+    },
     draw=draw,
     parts=parts,
     version=2,
     cite="Nam et al. 2021",
+    reference="Nam, Lee, Park, Yoon & Yoo. Reducing Domain Gap by Reducing Style Bias. CVPR 2021.",
 )
 def sagnet(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""R(head(own content, mixed style)) + R(style head(other content, own style)) − w mean log-softmax(style head)"""

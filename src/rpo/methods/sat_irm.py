@@ -24,11 +24,16 @@ def prepare(run: "Preparation") -> State:
 @method(
     "sat-irm",
     tasks=CLASSIFICATION,
-    space={"rate": uniform(0.1, 0.0, 0.5), "warm": uniform(0.2, 0.0, 0.5), **IRM_SPACE},
+    space={
+        "rate": uniform(0.1, 0.0, 0.5, "How far a label moves towards the prediction each time its row is seen."),
+        "warm": uniform(0.2, 0.0, 0.5, "Share of the training before labels move."),
+        **IRM_SPACE,
+    },
     options=IRM_OPTIONS,
     prepare=prepare,
     version=2,
     cite="Huang et al. 2020",
+    reference="Huang, Zhang & Zhang. Self-Adaptive Training: Beyond Empirical Risk Minimization. NeurIPS 2020.",
 )
 def sat_irm(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> tuple[Terms, State]:
     r"""mean_e mean_i v_i H(t_i, p_i) + η mean_e (d/dw)²,  t ← (1 − a) t + a p after warm-up,  v_i ∝ max t_i"""

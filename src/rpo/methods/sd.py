@@ -6,7 +6,14 @@ from rpo.engine.nets import Net, Params
 from rpo.methods.terms import mean_by_domain, risk
 
 
-@method("sd", tasks=BOTH, space={"lam": log_uniform(0.1, 1e-5, 0.1)}, cite="Pezeshki et al. 2021")
+@method(
+    "sd",
+    tasks=BOTH,
+    space={"lam": log_uniform(0.1, 1e-5, 0.1, "Strength of the penalty on the squared outputs.")},
+    cite="Pezeshki et al. 2021",
+    reference="Pezeshki, Kaba, Bengio, Courville, Precup & Lajoie. Gradient Starvation: A Learning Proclivity in "
+    "Neural Networks. NeurIPS 2021.",
+)
 def sd(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""mean_e R_e + λ mean f²"""
     output = net(params, batch.x)

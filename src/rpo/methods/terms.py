@@ -5,22 +5,30 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from rpo.engine.data import Batch
-from rpo.engine.method import Terms, Values, log_uniform, uniform
+from rpo.engine.method import Choice, Terms, Values, log_uniform, uniform
 from rpo.engine.nets import Net, Params
-from rpo.functional.domains import domain_mean, domain_share, mean_over_domains
+from rpo.functional.domains import domain_mean, domain_share, domain_sum, mean_over_domains
 from rpo.functional.lipirm import lipirm_terms, squared_mean
 from rpo.functional.losses import Task, sample_loss
 
-# The strength of the IRM penalty, and the share of the training after which it is in force.
-ETA = log_uniform(100.0, 0.1, 1e5)
-ANNEAL = uniform(0.25, 0.0, 0.9)
-L2 = log_uniform(1e-3, 1e-5, 1e-2)
-LAM = log_uniform(0.1, 1e-4, 1.0)
+ETA = log_uniform(100.0, 0.1, 1e5, "Strength η of the IRM penalty once it is in force.")
+ANNEAL = uniform(0.25, 0.0, 0.9, "Share of the training before the penalty is in force.")
+L2 = log_uniform(1e-3, 1e-5, 1e-2, "Strength of the penalty on the squared weights.")
+LAM = log_uniform(0.1, 1e-4, 1.0, "Strength λ of the penalty on the squared input gradient: larger is smoother.")
+BOTTLENECK = log_uniform(1.0, 0.1, 1e5, "Strength of the penalty on the variance of the features within a domain.")
 
-# What keeps Adam in step when the penalty jumps: the loss divided by η, or moments that start anew.
-RESCALE = ("divide", "reset", "none")
-ESTIMATOR = ("square", "split")
-REDUCTION = ("mean", "sum")
+RESCALE = Choice(
+    "divide",
+    "reset",
+    "none",
+    words="What keeps Adam in step when the penalty jumps: the loss divided by it, or moments that start anew.",
+)
+ESTIMATOR = Choice(
+    "square",
+    "split",
+    words="How a squared mean is estimated: the square of the mean, or the product of two half-batch means (no bias).",
+)
+REDUCTION = Choice("mean", "sum", words="Whether a domain's loss is the mean over its rows (Eq. 1) or the sum (Eq. 4).")
 LIPIRM_OPTIONS = {"reduction": REDUCTION, "estimator": ESTIMATOR, "rescale": RESCALE}
 
 IRM_SPACE = {"eta": ETA, "anneal": ANNEAL}
@@ -52,6 +60,26 @@ def mean_by_domain(values: Tensor, batch: Batch, share: Tensor | None = None) ->
     return ((shares(batch) if share is None else share) * values).sum() / present(batch)
 
 
+def mean_over_present(values: Tensor, batch: Batch) -> Tensor:
+    r"""mean_e v_e over the domains that are there; `values` is `(E,)`, zero for the others."""
+    return mean_over_domains(values, batch.size)
+
+
+def spread(values: Tensor, batch: Batch) -> Tensor:
+    r"""mean_e mean (v_e − v̄)²; `values` is `(E, ...)`, zero for domains that are not there."""
+    here = present(batch)
+    return gap(values, batch) * (here - 1) / (2 * here)
+
+
+def bottleneck(features: Tensor, batch: Batch) -> Tensor:
+    r"""mean_e mean_j Σ_{i ∈ e} (φ_ij − φ̄_ej)²/(n_e − 1); a domain of one row has no variance and counts zero."""
+    domains = len(batch.size)
+    mean = domain_mean(features, batch.domain, batch.weight, domains)
+    rows = domain_sum(batch.weight, batch.domain, domains)
+    share = torch.where(rows > 1, 1 / (rows - 1).clamp_min(1e-12), 0)[batch.domain] * batch.weight
+    return (share * (features - mean[batch.domain]).square().mean(1)).sum() / present(batch)
+
+
 def squared_norm(params: Params) -> Tensor:
     r"""‖θ‖² over all weights and biases."""
     return torch.stack([p.square().sum() for p in params.values()]).sum()
@@ -78,12 +106,14 @@ def shuffled(uniform: Tensor, weight: Tensor) -> Tensor:
     return order[(counts.long().cumsum(0) - 1).clamp_min(0)]
 
 
-def annealed(eta: Tensor, batch: Batch, hp: Values) -> tuple[Tensor, Tensor]:
+def annealed(eta: Tensor, batch: Batch, hp: Values, before: float = 1.0) -> tuple[Tensor, Tensor]:
     r"""η_t = min(η, 1) in the first part of the training, then η; and the divisor of the whole loss, max(mean η_t, 1).
+
+    `before` is the most that η is in the first part.
 
     The divisor is one unless `rescale="divide"`; with `"reset"` the engine starts Adam's moments anew instead.
     """
-    eta_now = torch.where(batch.step < hp.anneal * batch.steps, eta.clamp_max(1.0), eta)
+    eta_now = torch.where(batch.step < hp.anneal * batch.steps, eta.clamp_max(before), eta)
     divisor = eta_now.mean().clamp_min(1.0) if hp.rescale == "divide" else torch.ones_like(eta_now.mean())
     return eta_now, divisor
 

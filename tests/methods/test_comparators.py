@@ -1,0 +1,255 @@
+"""V-REx, Fishr, IB-ERM, IB-IRM, EQRM, MMD and anchor against plain PyTorch: loss and gradient, for all three tasks.
+
+The plain versions loop over domains, pairs and rows as the formulas are printed, with autograd wherever ours has a
+closed form.
+"""
+
+from itertools import combinations
+from math import sqrt
+
+import pytest
+import torch
+from scipy.optimize import brentq
+from scipy.stats import norm
+from torch import nn
+from torch.nn import functional as F
+
+from rpo.engine.data import Batch
+from rpo.engine.method import Values
+from rpo.engine.nets import Net, mlp
+from rpo.methods import get_method
+from rpo.methods.eqrm import quantile
+from rpo.methods.mmd import ROWS, SCALES, some_rows
+
+TASKS = ["regression", "binary", "multiclass"]
+SIZES = (9, 5, 1, 12)  # a domain of one row among them
+
+
+def batch(task, step=90.0, sizes=SIZES):
+    """Rows in random order, among them some without weight; numbered domains, of which the last is not there."""
+    g = torch.Generator().manual_seed(3)
+    domain = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
+    domain = torch.cat([domain, torch.arange(5) % len(sizes)])
+    weight = torch.cat([torch.ones(sum(sizes)), torch.zeros(5)]).double()
+    order = torch.randperm(len(domain), generator=g)
+    domain, weight = domain[order], weight[order]
+    x = torch.randn(len(domain), 3, generator=g).double() + 0.3 * domain[:, None]
+    score = x[:, 0] - x[:, 1] + torch.randn(len(domain), generator=g).double()
+    y = {"regression": score, "binary": (score > 0).double(), "multiclass": (score > -0.5).long() + (score > 0.5)}[task]
+    return Batch(
+        x=x,
+        y=y,
+        domain=domain,
+        stratum=torch.zeros_like(domain),
+        weight=weight,
+        row=torch.arange(len(domain)),
+        size=torch.tensor([*sizes, 0]).double(),
+        step=torch.tensor(step).double(),
+        steps=torch.tensor(100.0).double(),
+        draw={"order": torch.rand(len(domain), generator=g).double()},
+    )
+
+
+def ours(name, task, rows, state=None, **given):
+    """The method's loss, its gradient as one vector, and what it keeps."""
+    net = Net(lambda: mlp(3, 3 if task == "multiclass" else 1, (6, 5)))
+    flat = net.init([0]).double().requires_grad_()
+    numbers, options = get_method(name).fill(given)
+    values = {n: torch.tensor(v, dtype=torch.float64) for n, v in numbers.items()}
+    hp = Values({**options, **values, "task": task, "n_classes": {"regression": 0, "binary": 2, "multiclass": 3}[task]})
+    found = get_method(name).objective(net, net.unflatten(flat), state or {}, rows, hp)
+    terms, kept = found if isinstance(found, tuple) else (found, {})
+    loss = torch.stack(list(terms.values())).sum()
+    return loss.detach(), torch.autograd.grad(loss, flat)[0], kept
+
+
+class Plain:
+    """The same network as a module, and the rows of each domain that is there."""
+
+    def __init__(self, task, rows):
+        net = Net(lambda: mlp(3, 3 if task == "multiclass" else 1, (6, 5)))
+        self.module, self.task = net.module.double(), task
+        nn.utils.vector_to_parameters(net.init([0]).double(), self.module.parameters())
+        self.body, self.head = self.module[:-1], self.module[-1]
+        kept = [(rows.domain == e) & (rows.weight > 0) for e in range(len(rows.size))]
+        self.domains = [(rows.x[k], rows.y[k]) for k in kept if k.any()]
+
+    def loss(self, output, y):
+        """The loss of each row."""
+        if self.task == "regression":
+            return F.mse_loss(output[:, 0], y, reduction="none")
+        if self.task == "binary":
+            return F.binary_cross_entropy_with_logits(output[:, 0], y, reduction="none")
+        return F.cross_entropy(output, y, reduction="none")
+
+    def risks(self):
+        return torch.stack([self.loss(self.module(x), y).mean() for x, y in self.domains])
+
+    def features(self):
+        return [self.body(x) for x, _ in self.domains]
+
+    def irm(self):
+        squares = []
+        for x, y in self.domains:
+            w = torch.ones((), dtype=torch.float64, requires_grad=True)
+            (slope,) = torch.autograd.grad(self.loss(w * self.module(x), y).mean(), w, create_graph=True)
+            squares.append(slope**2)
+        return torch.stack(squares).mean()
+
+    def bottleneck(self):
+        return torch.stack([f.var(0).mean() if len(f) > 1 else f.sum() * 0 for f in self.features()]).mean()
+
+    def variances(self):
+        """Of each domain's rows, the variance of the head's gradient, one backward pass a row."""
+        found = []
+        for x, y in self.domains:
+            each = []
+            for i in range(len(x)):
+                row = self.loss(self.module(x[i : i + 1]), y[i : i + 1]).sum()
+                weight, bias = torch.autograd.grad(row, list(self.head.parameters()), create_graph=True)
+                each.append(torch.cat([weight, bias[:, None]], 1).flatten())
+            found.append(torch.stack(each).var(0, unbiased=False))
+        return torch.stack(found)
+
+    def mmd(self):
+        def mean(a, b):
+            kernel = [torch.exp(-s * (u - v).square().sum()) for u in a for v in b for s in SCALES]
+            return torch.stack(kernel).sum() / (len(a) * len(b))
+
+        pairs = [mean(a, a) + mean(b, b) - 2 * mean(a, b) for a, b in combinations(self.features(), 2)]
+        return torch.stack(pairs).mean()
+
+    def anchored(self):
+        """Mean residuals by domain: y − f, or 1[y = c] − p_c."""
+        squares = []
+        for x, y in self.domains:
+            output = self.module(x)
+            if self.task == "regression":
+                u = y[:, None] - output
+            elif self.task == "binary":
+                u = y[:, None] - output.sigmoid()
+            else:
+                u = F.one_hot(y, 3) - output.softmax(1)
+            squares.append(u.mean(0).square().sum())
+        return torch.stack(squares).mean()
+
+
+def same(found, plain, loss):
+    value, gradient, _ = found
+    torch.testing.assert_close(value, loss.detach(), rtol=0, atol=1e-8)
+    wanted = torch.autograd.grad(loss, list(plain.module.parameters()))
+    torch.testing.assert_close(gradient, torch.cat([g.flatten() for g in wanted]), rtol=0, atol=1e-8)
+    assert gradient.abs().max() > 1e-4
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_vrex(task):
+    rows = batch(task)
+    plain = Plain(task, rows)
+    risks = plain.risks()
+    loss = risks.mean() + 7 * risks.var(unbiased=False)
+    same(ours("vrex", task, rows, beta=7.0, rescale="none"), plain, loss)
+    same(ours("vrex", task, rows, beta=7.0), plain, (plain.risks().mean() + 7 * plain.risks().var(unbiased=False)) / 7)
+    early = plain.risks().mean() + plain.risks().var(unbiased=False)
+    same(ours("vrex", task, batch(task, step=24.0), beta=7.0), plain, early)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_fishr(task):
+    """The state is what was left of earlier steps; it has no gradient, and counts `ema` times."""
+    rows = batch(task)
+    plain = Plain(task, rows)
+    now = plain.variances()
+    before = torch.rand(5, now.shape[1], generator=torch.Generator().manual_seed(1)).double()
+    before[4] = 0.0  # the domain that is not there
+    v = now + 0.8 * before[:4]
+    loss = plain.risks().mean() + 3 * (v - v.mean(0)).square().mean(1).mean()
+    found = ours("fishr", task, rows, {"variance": before}, lam=3.0, ema=0.8, rescale="none")
+    same(found, plain, loss)
+    torch.testing.assert_close(found[2]["variance"][:4], v.detach(), rtol=0, atol=1e-10)
+    early = ours("fishr", task, batch(task, step=24.0), {"variance": before}, lam=3.0)
+    same(early, plain, plain.risks().mean())
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_ib_erm(task):
+    rows = batch(task)
+    plain = Plain(task, rows)
+    same(ours("ib-erm", task, rows, gamma=0.7), plain, plain.risks().mean() + 0.7 * plain.bottleneck())
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_ib_irm(task):
+    rows = batch(task)
+    plain = Plain(task, rows)
+    loss = plain.risks().mean() + 4 * plain.irm() + 0.7 * plain.bottleneck()
+    same(ours("ib-irm", task, rows, eta=4.0, gamma=0.7, rescale="none"), plain, loss)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("alpha", [0.5, 0.75, 0.99])
+def test_eqrm(task, alpha):
+    """The quantile by scipy's root finder; its gradient by the rule for implicit functions, written out."""
+    rows = batch(task)
+    plain = Plain(task, rows)
+    risks = plain.risks()
+    width = 1.06 * risks.std() * len(risks) ** -0.2
+    values, h = risks.detach().numpy(), float(width.detach())
+    q = brentq(
+        lambda t: norm.cdf((t - values) / h).mean() - alpha, values.min() - 9 * h, values.max() + 9 * h, xtol=1e-14
+    )
+    share = torch.distributions.Normal(0.0, 1.0).cdf((q - risks) / width).mean()
+    # dq = −dF/F' at the solution.
+    loss = q - (share - alpha) / (norm.pdf((q - values) / h).mean() / h)
+    same(ours("eqrm", task, rows, alpha=alpha), plain, loss)
+    same(ours("eqrm", task, batch(task, step=24.0), alpha=alpha), plain, plain.risks().mean())
+
+
+def test_eqrm_of_two_domains_is_their_gaussian():
+    rows = batch("regression", sizes=(9, 5))
+    plain = Plain("regression", rows)
+    risks = plain.risks()
+    same(ours("eqrm", "regression", rows, alpha=0.9), plain, risks.mean() + norm.ppf(0.9) * risks.std())
+
+
+def test_eqrm_of_equal_risks_is_that_risk():
+    """No spread to estimate a bandwidth from, and no gradient that is not a number."""
+    rows = batch("regression")
+    value = torch.tensor([2.0, 2.0, 2.0, 2.0, 0.0]).double().requires_grad_()
+    found = quantile(value, torch.tensor(0.75).double(), rows)
+    assert float(found) == pytest.approx(2.0, abs=1e-5)
+    assert torch.isfinite(torch.autograd.grad(found, value)[0]).all()
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_mmd(task):
+    rows = batch(task)
+    plain = Plain(task, rows)
+    same(ours("mmd", task, rows, gamma=2.0), plain, plain.risks().mean() + 2 * plain.mmd())
+
+
+def test_mmd_takes_rows_of_every_domain_alike_where_there_are_too_many():
+    """Of 2,000, 1,000, 30 and 2 rows, as many of each as there are, up to an even share of what is left."""
+    rows = batch("regression", sizes=(2000, 1000, 30, 2))
+    taken = some_rows(rows)
+    assert len(taken) == len(set(taken.tolist())) == ROWS
+    assert (rows.weight[taken] > 0).all()
+    assert rows.domain[taken].bincount().tolist() == [240, 240, 30, 2]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_anchor(task):
+    """For regression also as the projection itself: ‖(I − Π)u‖² + γ‖Πu‖², Π from the domains' indicators."""
+    rows = batch(task)
+    plain = Plain(task, rows)
+    same(ours("anchor", task, rows, gamma=5.0), plain, plain.risks().mean() + 4 * plain.anchored())
+    if task == "regression":
+        indicators = torch.block_diag(*[torch.ones(n, 1) for n in SIZES]).double()
+        # Every domain counts the same: rows scaled by the root of one over its size.
+        scale = torch.cat([torch.full((n,), 1 / sqrt(n * len(SIZES)), dtype=torch.float64) for n in SIZES])
+        u = scale * torch.cat([y - plain.module(x)[:, 0] for x, y in plain.domains])
+        a = scale[:, None] * indicators
+        projected = a @ torch.linalg.solve(a.T @ a, a.T @ u)
+        same(
+            ours("anchor", task, rows, gamma=5.0), plain, (u - projected).square().sum() + 5 * projected.square().sum()
+        )
