@@ -217,7 +217,7 @@ def test_eqrm_of_equal_risks_is_that_risk():
     rows = batch("regression")
     value = torch.tensor([2.0, 2.0, 2.0, 2.0, 0.0]).double().requires_grad_()
     found = quantile(value, torch.tensor(0.75).double(), rows)
-    assert float(found) == pytest.approx(2.0, abs=1e-5)
+    assert found.item() == pytest.approx(2.0, abs=1e-5)
     assert torch.isfinite(torch.autograd.grad(found, value)[0]).all()
 
 

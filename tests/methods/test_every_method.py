@@ -115,7 +115,7 @@ def test_the_penalty_has_a_gradient(name, task):
 
 @pytest.mark.parametrize("name, task", PAIRS)
 def test_training_lowers_the_objective(name, task):
-    # What makes the objective another one from step to step: penalties not yet in force, and Fishr's memory, which fills.
+    # What makes the objective another from step to step: penalties not yet in force, and Fishr's memory, which fills.
     constant = {"anneal": 0.0, "warm": 0.0} | ({"ema": 0.0} if name == "fishr" else {})
     numbers = {n: v for n, v in constant.items() if n in get_method(name).space}
     config = Config(steps=120, **QUIET)
