@@ -150,3 +150,17 @@ def test_groupings_that_do_not_fit_are_refused():
         rpo.quality(frame, target="y", grouping="magic")
     with pytest.raises(InputError, match="grouping='search' is ignored when columns for strata are named"):
         rpo.quality(frame, target="y", strata=["wall"], grouping="search")
+
+
+def test_columns_are_looked_at_before_any_model_and_said_in_the_summary():
+    rng = np.random.default_rng(0)
+    site = np.repeat(list("abcd"), 60)
+    table = pd.DataFrame({"age": rng.normal(50, 9, 240), "pressure": rng.normal(120, 15, 240), "site": site})
+    table["y"] = table["age"] + rng.normal(size=240)
+    table.loc[table["site"] == "b", "pressure"] = 0.0
+    table.loc[table.index % 5 == 0, "y"] = np.nan  # rows without a target have no place in what is counted
+    found = rpo.quality(table, target="y", domain="site", progress=False)
+    first = found.columns.findings[0].words
+    assert first == "Site b records pressure = 0 in all of its 48 rows; the other sites never do."
+    assert first in found.summary
+    assert found.columns.missing.shape == (4, 2)

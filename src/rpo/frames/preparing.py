@@ -57,6 +57,7 @@ class Prepared:
     task: Task
     groups: NamedStrata | None
     notes: tuple[str, ...]
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -104,7 +105,9 @@ def prepare(
         notes.append(f"missing values were filled by the median, and marked, in {_quoted(gaps)}")
     strata = strata_from_columns(frame[list(groups)].reset_index(drop=True)) if groups else None
     X = transform(frame, columns, room)
-    return Prepared(frame, X, y, domains, row, tuple(columns), target, domain, found, strata, tuple(notes))
+    return Prepared(
+        frame, X, y, domains, row, tuple(columns), target, domain, found, strata, tuple(notes), tuple(left_out)
+    )
 
 
 def recognise(values: "pd.Series[Any]", name: str, asked: AskedTask = "auto") -> tuple[Task, str]:

@@ -17,6 +17,7 @@ from rpo.frames.preparing import AskedTask, Prepared, prepare
 from rpo.functional.ridge import Array
 from rpo.functional.significance import holm
 from rpo.grouping.cells import codes
+from rpo.judging.columns import Columns, judge_columns
 from rpo.judging.features import Suspicion, features_table, suspicious
 from rpo.judging.heat_map import heat_map
 from rpo.judging.noise import SURE, Levels, Noise, label_noise, number_noise
@@ -52,6 +53,9 @@ class Quality:
         One row per feature, suspicious ones first.
     rows : DataFrame
         The rows to look at first, with their columns.
+    columns : Columns
+        What is missing, impossible or shifted in which column, and what is not what it is taken for: `columns.findings`
+        in sentences, the most important first.
     weight : ndarray
         What each row of the table should count: pass it as `sample_weight`. Rows without a target have zero.
     """
@@ -66,6 +70,7 @@ class Quality:
     prepared: Prepared = field(repr=False)
     expected: Expected = field(repr=False)
     groups: Strata = field(repr=False)
+    columns: Columns = field(repr=False)
     noise: float
     """The noise of all rows together; for classes the share of wrong labels."""
 
@@ -223,6 +228,17 @@ def judge(
         prepared=ready,
         expected=expected,
         groups=strata,
+        columns=judge_columns(
+            ready.frame,
+            ready.columns,
+            code,
+            [str(name) for name in names],
+            target=ready.frame[ready.target],
+            target_name=ready.target,
+            task=ready.task,
+            left_out=ready.left_out,
+            domain_name=ready.domain or "domain",
+        ),
         noise=float(noise.table(np.zeros_like(code), 1)["noise"][0]),
     )
 

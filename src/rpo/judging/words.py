@@ -14,9 +14,10 @@ MOST_NAMED = 3
 
 
 def summary(found: "Quality") -> tuple[str, ...]:
-    """Noise, level, relation, suspicious features and scarcity, in one sentence each where there is any."""
+    """Noise, level, relation, suspicious features, scarcity, a sentence each; then what is wrong with columns."""
     said = [noisy_words(found), level_words(found), relation_words(found), feature_words(found), scarce_words(found)]
-    return tuple(sentence for sentence in said if sentence)
+    columns = [finding.words for finding in found.columns.findings if finding.wrong]
+    return (*(sentence for sentence in said if sentence), *columns[:MOST_NAMED])
 
 
 def noisy_words(found: "Quality") -> str:
