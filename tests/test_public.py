@@ -62,3 +62,16 @@ def test_a_fit_loads_no_study_and_nothing_of_the_paper(tmp_path):
     assert (tmp_path / "model").is_dir()
     assert "rpo.estimators" in loaded
     assert not {name for name in loaded if name.startswith(("rpo.studies", "rpo.paper", "rpo.report"))}
+
+
+def test_a_fit_and_a_comparison_train_the_same_network_for_the_same_steps():
+    from inspect import signature
+
+    from rpo.cli import compare as compare_command
+    from rpo.cli import fit as fit_command
+    from rpo.engine.config import HIDDEN, STEPS
+
+    commands = (compare_command.compare, fit_command.fit)
+    for call in (rpo.RPORegressor, rpo.DomainClassifier, rpo.compare, *commands):
+        assert signature(call).parameters["steps"].default == STEPS
+    assert rpo.RPORegressor().hidden == rpo.DomainClassifier().hidden == HIDDEN

@@ -52,7 +52,7 @@ def test_another_method_and_classes_and_json(command, homes, tmp_path, method):
 
 def test_with_a_page(command, homes, tmp_path):
     code, out, _ = command(
-        "fit", homes, "-t", "radon", "-d", "site", "--drop", "high", "--group", "wall", "--steps", 10,
+        "fit", homes, "-t", "radon", "-d", "site", "--drop", "high", "--strata", "wall", "--steps", 10,
         "-o", tmp_path / "m", "--report", tmp_path / "p.html",
     )  # fmt: skip
     assert code == 0

@@ -15,7 +15,7 @@ from rpo.tables import parquet, read_table
 from rpo.tables.model import fit_table
 from rpo.tables.parquet import ParquetFrame, many_rows
 
-ROLES = {"target": "y", "domain": "site", "groups": ["wall"], "drop": ["left"], "category": ["code"]}
+ROLES = {"target": "y", "domain": "site", "strata": ["wall"], "drop": ["left"], "category": ["code"]}
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def test_it_prepares_as_the_whole_table_does(saved):
     for name in ("y", "domains", "row"):
         assert np.array_equal(getattr(ours, name), getattr(theirs, name))
     assert (ours.columns, ours.notes, ours.task) == (theirs.columns, theirs.notes, theirs.task)
-    assert np.array_equal(ours.groups.labels, theirs.groups.labels)
-    assert list(ours.groups.names) == list(theirs.groups.names)
+    assert np.array_equal(ours.strata.labels, theirs.strata.labels)
+    assert list(ours.strata.names) == list(theirs.strata.names)
 
 
 def test_it_fits_the_same_model(saved):

@@ -11,12 +11,12 @@ from rpo.cli.tables import (
     Category,
     Drop,
     Encoding,
-    Group,
     Json,
     MaybeDomain,
     QualityGrouping,
     Report,
     Seed,
+    Strata,
     TablePath,
     Target,
     check_report,
@@ -40,7 +40,7 @@ def quality(
     table: TablePath,
     target: Target,
     domain: MaybeDomain = None,
-    group: Group = None,
+    strata: Strata = None,
     grouping: QualityGrouping = "auto",
     task: AskedTask = "auto",
     unit: Annotated[
@@ -61,7 +61,7 @@ def quality(
 
         rpo quality homes.csv --target radon --domain county --report homes.html
 
-        rpo quality visits.parquet -t outcome -d hospital --group ward --group sex --json
+        rpo quality visits.parquet -t outcome -d hospital --strata ward --strata sex --json
 
         rpo quality visits.parquet -t outcome -d hospital --unit patient --weights-out weights.csv
     """
@@ -77,7 +77,7 @@ def quality(
         frame,
         target=target,
         domain=domain,
-        strata=group or (),
+        strata=strata or (),
         task=task,
         grouping=grouping,
         unit=unit,

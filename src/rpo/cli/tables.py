@@ -19,17 +19,17 @@ Target = Annotated[str, typer.Option("--target", "-t", help="The column to predi
 _domain = typer.Option("--domain", "-d", help="The column that says where a row comes from.")
 Domain = Annotated[str, _domain]
 MaybeDomain = Annotated[str | None, _domain]
-Group = Annotated[
+Strata = Annotated[
     list[str] | None,
-    typer.Option("--group", "-g", help="A column that strata are made of; may be repeated."),
+    typer.Option("--strata", "-s", help="A column that strata are made of; may be repeated."),
 ]
 Grouping = Annotated[
     Literal["auto", "search", "class", "none"],
-    typer.Option(help="Strata without --group. (auto: search for a regression, none for classes)"),
+    typer.Option(help="Strata without --strata. (auto: search for a regression, none for classes)"),
 ]
 QualityGrouping = Annotated[
     Literal["auto", "search", "class", "none"],
-    typer.Option(help="Groups of rows without --group: searched for among the columns (auto), the classes, or none."),
+    typer.Option(help="Groups of rows without --strata: searched for among the columns (auto), the classes, or none."),
 ]
 AskedTask = Annotated[
     Literal["auto", "regression", "classification"], typer.Option(help="Whether the target is a number or a class.")

@@ -216,9 +216,10 @@ def method(
     cite: str,
     reference: str = "",
     options: Mapping[str, Choice] | None = None,
+    summary: str | None = None,
     **hooks: Any,
 ) -> Callable[[Objective], Objective]:
-    """Put a function into the registry. The first line of its module says what it does, its own the formula."""
+    """Put a function into the registry. The first line of its module, or `summary`, says what it does; its own how."""
 
     def register(objective: Objective) -> Objective:
         module = sys.modules[objective.__module__]
@@ -226,7 +227,7 @@ def method(
             name=name,
             objective=objective,
             tasks=tasks,
-            summary=_first_line(module.__doc__),
+            summary=summary or _first_line(module.__doc__),
             formula=_first_line(objective.__doc__),
             cite=cite,
             reference=reference,

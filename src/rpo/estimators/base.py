@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from torch import nn
 
 from rpo.engine import Config, Data, Net, factory, make_data, mlp, predict, train
+from rpo.engine.config import default_batch_size
 from rpo.engine.method import State
 from rpo.engine.training import first_stage, net_of
 from rpo.estimators.inputs import Array, check_finite, check_kinds, check_weight, is_widths, weighted_moments
@@ -28,8 +29,6 @@ from rpo.grouping.choice import chosen_grouping
 from rpo.mapped import blocks, is_mapped, on_disk
 from rpo.methods import Method
 
-# Up to this many rows a step sees them all; beyond, a step draws about half as many, the same from each domain.
-FULL_BATCH_ROWS = 4096
 # Up to this many rows double precision costs next to nothing; beyond, it takes twice the time.
 DOUBLE_ROWS = 1_000
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
@@ -223,8 +222,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _config(self, data: Data) -> Config:
         size = self.batch_size
         if size == "auto":
-            full = data.n_rows <= FULL_BATCH_ROWS
-            size = None if full else max(8, FULL_BATCH_ROWS // 2 // data.n_domains)
+            size = default_batch_size(data.n_rows, data.n_domains)
         if not (size is None or isinstance(size, int | np.integer)):
             raise InputError(f"batch_size is {size!r}: give a whole number, None for all rows, or 'auto'")
         self.dtype_ = str(data.x.dtype).removeprefix("torch.")

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from sklearn.base import ClassifierMixin, RegressorMixin
 from torch import nn
 
+from rpo.engine.config import HIDDEN, STEPS
 from rpo.estimators.base import DomainEstimator
 from rpo.estimators.targets import ClassifierTarget, RegressorTarget
 from rpo.methods import Method, get_method
@@ -21,9 +22,9 @@ class _Domain(DomainEstimator):
         hyperparameters: Mapping[str, Any] | None = None,
         grouping: Literal["auto", "search", "class", "none"] = "auto",
         n_strata: int | None = None,
-        hidden: Sequence[int] = (64,),
+        hidden: Sequence[int] = HIDDEN,
         module: nn.Module | Callable[..., nn.Module] | None = None,
-        steps: int = 400,
+        steps: int = STEPS,
         batch_size: int | Literal["auto"] | None = "auto",
         learning_rate: float | None = None,
         schedule: Literal["cosine", "constant"] = "cosine",

@@ -1,4 +1,4 @@
-"""A table with its roles: target, domain, groups and features checked, the task recognised, columns as numbers."""
+"""A table with its roles: target, domain, strata and features checked, the task recognised, columns as numbers."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -55,7 +55,7 @@ class Prepared:
     target: str
     domain: str | None
     task: Task
-    groups: NamedStrata | None
+    strata: NamedStrata | None
     notes: tuple[str, ...]
     left_out: tuple[LeftOut, ...] = ()
 
@@ -70,7 +70,7 @@ def prepare(
     *,
     target: str,
     domain: str | None = None,
-    groups: Sequence[str] = (),
+    strata: Sequence[str] = (),
     task: AskedTask = "auto",
     drop: Sequence[str] = (),
     category: Sequence[str] = (),
@@ -84,7 +84,7 @@ def prepare(
     ('regression', ['x'], "the target 'y' is numbers: a regression")
     """
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    _check_roles(frame, target, domain, groups, drop, category)
+    _check_roles(frame, target, domain, strata, drop, category)
     notes: list[str] = []
     row = np.arange(1, len(frame) + 1)
     known = frame[target].notna().to_numpy()
@@ -103,10 +103,10 @@ def prepare(
     notes = [words, *notes, *(f"column {out.name!r} was left out: {out.reason}" for out in left_out)]
     if gaps:
         notes.append(f"missing values were filled by the median, and marked, in {_quoted(gaps)}")
-    strata = strata_from_columns(frame[list(groups)].reset_index(drop=True)) if groups else None
+    named = strata_from_columns(frame[list(strata)].reset_index(drop=True)) if strata else None
     X = transform(frame, columns, room)
     return Prepared(
-        frame, X, y, domains, row, tuple(columns), target, domain, found, strata, tuple(notes), tuple(left_out)
+        frame, X, y, domains, row, tuple(columns), target, domain, found, named, tuple(notes), tuple(left_out)
     )
 
 
@@ -208,7 +208,7 @@ def _check_roles(
     frame: pd.DataFrame,
     target: str,
     domain: str | None,
-    groups: Sequence[str],
+    strata: Sequence[str],
     drop: Sequence[str],
     category: Sequence[str],
 ) -> None:
@@ -216,15 +216,15 @@ def _check_roles(
         twice = frame.columns[frame.columns.duplicated()][0]
         raise InputError(f"the table has the column {twice!r} more than once: give every column its own name")
     roles = {"--target": [target], "--domain": [] if domain is None else [domain]}
-    roles |= {"--group": list(groups), "--drop": list(drop), "--category": list(category)}
+    roles |= {"--strata": list(strata), "--drop": list(drop), "--category": list(category)}
     for option, names in roles.items():
         for name in names:
             if name not in frame.columns:
                 near = difflib.get_close_matches(name, list(frame.columns), 1)
                 hint = f"did you mean {near[0]!r}?" if near else f"it has {_quoted(frame.columns)}"
                 raise InputError(f"the table has no column {name!r} ({option}): {hint}")
-    if target in (domain, *groups):
-        raise InputError(f"{target!r} is the target: it cannot be the domain or a group too")
+    if target in (domain, *strata):
+        raise InputError(f"{target!r} is the target: it cannot be the domain or make strata too")
 
 
 def _quoted(names: Iterable[str]) -> str:

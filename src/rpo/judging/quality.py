@@ -177,7 +177,7 @@ def judge(
     """The quality of a table that was prepared before; `weight` has one number per prepared row."""
     if grouping not in GROUPINGS:
         raise InputError(f"grouping must be one of {', '.join(GROUPINGS)}, got {grouping!r}")
-    if ready.groups is not None and grouping != "auto":
+    if ready.strata is not None and grouping != "auto":
         raise InputError(f"grouping={grouping!r} is ignored when columns for strata are named: leave out one of them")
     if grouping == "class" and ready.task == "regression":
         raise InputError("grouping='class' needs classes: use 'search' or 'none' for a regression")
@@ -273,7 +273,7 @@ def _ready(
         columns, drop = [name], [*drop, name]
     if isinstance(unit, str):
         drop = [*drop, unit]
-    ready = prepare(frame, target=target, domain=domain, groups=columns, task=task, drop=drop, category=category)
+    ready = prepare(frame, target=target, domain=domain, strata=columns, task=task, drop=drop, category=category)
     kept = np.zeros(len(frame), dtype=bool)
     kept[ready.row - 1] = True
     return ready, kept, len(frame)

@@ -31,9 +31,9 @@ class Strata:
 
 def strata_of(ready: Prepared, problem: Problem, noise: Noise, grouping: Grouping, seed: int) -> Strata:
     """Those given; else those found by the size of what is left of each row, among the features, never the target."""
-    if ready.groups is not None:
-        used, label = np.unique(ready.groups.labels, return_inverse=True)
-        return Strata(label.astype(np.intp), tuple(ready.groups.names[k] for k in used), False)
+    if ready.strata is not None:
+        used, label = np.unique(ready.strata.labels, return_inverse=True)
+        return Strata(label.astype(np.intp), tuple(ready.strata.names[k] for k in used), False)
     if grouping == "class":
         label, classes = codes(ready.y, "classes")
         return Strata(label, tuple(f"{ready.target} {name}" for name in classes), False)

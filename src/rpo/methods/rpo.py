@@ -1,5 +1,9 @@
-"""RPO: penalties by data quality; smooth where data are scarce or noisy, less invariance asked of poor domains."""
+"""RPO: penalties by data quality; smooth where data are scarce or noisy, less invariance asked of poor domains.
 
+Beside it stand its two halves, RPO-Pen and RPO-Lip, and its controls: the same penalties permuted, and made uniform.
+"""
+
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +25,7 @@ REFERENCE = (
     "Yu, Zhu, Li, Hong, Zhang, Ye, Huang & He. Regularization Penalty Optimization for Addressing Data "
     "Quality Variance in OoD Algorithms. AAAI 2022."
 )
+CONTROL = "A control of this library."
 
 # What the calibrated scheme tries of λ by formula, which is far too large for smooth truths (docs/theory.md).
 LAM_FRACTIONS = (1.0, 0.1, 0.01)
@@ -129,12 +134,39 @@ def centre_of(run: "Preparation", model: int) -> Array:
     return log if data.task == "multiclass" else log[1:] - log[:1]
 
 
-@method(
-    "rpo",
+def permuted(run: "Preparation") -> State:
+    """η over the domains that have rows, ρ over the cells that have rows, each in an order drawn from the seed."""
+    state = algorithm_1(run)
+    for model, seed in enumerate(run.seeds):
+        rng = np.random.default_rng([seed, 3])
+        for name in ("eta", "rho"):
+            values = state[name][model].flatten()
+            there = torch.nonzero(values > 0)[:, 0]
+            values[there] = values[there[torch.as_tensor(rng.permutation(len(there)), device=there.device)]]
+            state[name][model] = values.reshape(state[name][model].shape)
+    return state
+
+
+def evened_out(run: "Preparation") -> State:
+    """η: its mean over the domains that have rows; ρ: its mean over the rows."""
+    state = algorithm_1(run)
+    for model in range(run.models):
+        domain, stratum, weight = run.rows(model)
+        shape = {"n_domains": run.data.n_domains, "n_strata": run.data.n_strata}
+        count = run.tensor([cell_weight(domain, stratum, weight=weight, **shape)])[0]
+        eta, rho = state["eta"][model], state["rho"][model]
+        here = count.sum(1) > 0
+        state["eta"][model] = torch.where(here, eta[here].mean(), 0)
+        state["rho"][model] = torch.where(count > 0, (count * rho).sum() / count.sum(), 0)
+    return state
+
+
+# What all five are: they differ in the penalties they start from, and in which of them they use.
+_algorithm_1 = partial(
+    method,
     tasks=BOTH,
     space=SPACE,
     options=OPTIONS,
-    prepare=algorithm_1,
     first_stage=first_stage,
     later=LATER,
     schemes=SCHEMES,
@@ -142,7 +174,58 @@ def centre_of(run: "Preparation", model: int) -> Array:
     cite="Yu et al. 2022",
     reference=REFERENCE,
 )
+
+
+@_algorithm_1("rpo", prepare=algorithm_1)
 def rpo(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""Σ_e Σ_i l_i + Σ_e η_e* (d/dw Σ_i l_i)² + λ Σ_e Σ_i ρ*(x_i) ‖∇ₓf(x_i)‖²"""
     rho = state["rho"][batch.domain, batch.stratum]
     return lipirm(net, params, batch, hp, eta=state["eta"], rho=rho, lam=state["lam"], centre=state["centre"])
+
+
+@_algorithm_1(
+    "rpo-pen",
+    prepare=algorithm_1,
+    summary="RPO-Pen: RPO's invariance penalties by domain, the same smoothness everywhere (ablation).",
+)
+def rpo_pen(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
+    r"""Σ_e Σ_i l_i + Σ_e η_e* (d/dw Σ_i l_i)² + λ Σ_e Σ_i ‖∇ₓf(x_i)‖²"""
+    return lipirm(net, params, batch, hp, eta=state["eta"], rho=1.0, lam=state["lam"], centre=state["centre"])
+
+
+@_algorithm_1(
+    "rpo-lip",
+    prepare=algorithm_1,
+    summary="RPO-Lip: the same invariance asked of every domain, RPO's smoothness penalties by stratum (ablation).",
+)
+def rpo_lip(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
+    r"""Σ_e Σ_i l_i + Σ_e (d/dw Σ_i l_i)² + λ Σ_e Σ_i ρ*(x_i) ‖∇ₓf(x_i)‖²"""
+    rho = state["rho"][batch.domain, batch.stratum]
+    return lipirm(net, params, batch, hp, eta=hp.strength, rho=rho, lam=state["lam"], centre=state["centre"])
+
+
+@_algorithm_1(
+    "rpo-permuted",
+    prepare=permuted,
+    cite="control",
+    reference=CONTROL,
+    summary="RPO-permuted: RPO's penalties dealt out at random over strata and domains (control: does their place "
+    "matter?).",
+)
+def rpo_permuted(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
+    r"""RPO's loss with π(η*) and π(ρ*) in place of η* and ρ*, π a random permutation"""
+    terms: Terms = rpo(net, params, state, batch, hp)
+    return terms
+
+
+@_algorithm_1(
+    "rpo-uniform",
+    prepare=evened_out,
+    cite="control",
+    reference=CONTROL,
+    summary="RPO-uniform: the means of RPO's penalties everywhere (control: is it their strength alone?).",
+)
+def rpo_uniform(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
+    r"""RPO's loss with mean η* and mean ρ* in place of η* and ρ*"""
+    terms: Terms = rpo(net, params, state, batch, hp)
+    return terms

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from pydantic import JsonValue
 
+from rpo.engine.config import HIDDEN, STEPS, default_batch_size
 from rpo.exceptions import InputError
 from rpo.frames.preparing import AskedTask, Prepared, prepare
 from rpo.functional.significance import compare as against
@@ -37,11 +38,9 @@ if TYPE_CHECKING:
     from rpo.studies.cluster import Cluster
 
 MEAN = "mean"
-STEPS, HIDDEN = 300, (32,)
 # What the estimators take for RPO and its kin; other methods keep the registry's defaults.
 OPTIONS: dict[str, JsonValue] = {"scheme": "calibrated"}
 MOST_ROWS = 20_000
-FULL_BATCH = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +77,7 @@ def compare(
     *,
     target: str,
     domain: str,
-    groups: Sequence[str] = (),
+    strata: Sequence[str] = (),
     task: AskedTask = "auto",
     grouping: Grouping = "auto",
     methods: Sequence[str] = (),
@@ -108,8 +107,8 @@ def compare(
     workers = cluster_at(cluster)
     if seeds < 2:
         raise InputError(f"seeds is {seeds}: give at least two, for a deviation needs two")
-    ready = prepare(frame, target=target, domain=domain, groups=groups, task=task, drop=drop, category=category)
-    if groups and grouping != "auto":
+    ready = prepare(frame, target=target, domain=domain, strata=strata, task=task, drop=drop, category=category)
+    if strata and grouping != "auto":
         raise InputError(f"grouping={grouping!r} is ignored when columns for strata are named: leave out one of them")
     ready = _cut(ready)
     rows = study_rows(ready, methods)
@@ -164,10 +163,10 @@ def _cut(ready: Prepared) -> Prepared:
     if total <= MOST_ROWS:
         return ready
     kept = np.sort(np.random.default_rng(0).choice(total, MOST_ROWS, replace=False))
-    groups = ready.groups and NamedStrata(ready.groups.labels[kept], ready.groups.names)
+    named = ready.strata and NamedStrata(ready.strata.labels[kept], ready.strata.names)
     note = f"the comparison used {MOST_ROWS:,} rows drawn from {total:,}"
     parts = {name: getattr(ready, name)[kept] for name in ("X", "y", "domains", "row")}
-    return replace(ready, frame=ready.frame.iloc[kept], groups=groups, notes=(*ready.notes, note), **parts)
+    return replace(ready, frame=ready.frame.iloc[kept], strata=named, notes=(*ready.notes, note), **parts)
 
 
 def _study(ready: Prepared, folds: Folds, rows: tuple[Row, ...], seeds: int, steps: int, leave_one_out: bool) -> Study:
@@ -176,7 +175,7 @@ def _study(ready: Prepared, folds: Folds, rows: tuple[Row, ...], seeds: int, ste
         Setting(str(f), DataSpec(name=NAME, options={"sha256": folds.sha256, "fold": f}), test="0", metric=metric)
         for f in range(len(folds.held_out))
     )
-    batch = None if len(ready.y) <= FULL_BATCH else max(8, FULL_BATCH // 2 // len(folds.rows))
+    batch = default_batch_size(len(ready.y), len(folds.rows))
     training = Training(hidden=HIDDEN, steps=steps, batch_size=batch)
     return Study("compare", rows, settings, tuple(range(seeds)), OURS, training, leave_one_out)
 

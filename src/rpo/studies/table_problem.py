@@ -83,13 +83,13 @@ def write_folds(
     fold[np.lexsort((labels, -count))] = np.arange(len(labels)) % number
     y, task, classes, _ = encoded(ready)
     source = chosen_grouping(grouping, classes=task != "regression")
-    groups = ready.groups.labels if ready.groups else np.zeros(0)
+    named = ready.strata.labels if ready.strata else np.zeros(0)
     given: dict[str, NDArray[Any]] = {
         "X": ready.X,
         "y": np.asarray(y),
         "domain": domain.astype(np.int64),
         "fold": fold,
-        "groups": groups.astype(np.int64),
+        "named": named.astype(np.int64),
         "task": np.array([TASKS.index(task), classes, seed, GROUPINGS.index(source)]),
     }
     given = {name: np.ascontiguousarray(array) for name, array in given.items()}
@@ -108,8 +108,8 @@ def write_folds(
 
 def _strata(ready: Prepared, inside: NDArray[np.bool_], grouping: Grouping, seed: int) -> NDArray[np.int64]:
     """The stratum of each row; strata that are looked for are found without a look at the domains held out."""
-    if ready.groups is not None:
-        return ready.groups.labels.astype(np.int64)
+    if ready.strata is not None:
+        return ready.strata.labels.astype(np.int64)
     if grouping == "none":
         return np.zeros(len(ready.y), dtype=np.int64)
     if grouping == "class":

@@ -59,7 +59,7 @@ def fit_table(
         estimator = getattr(estimators, f"RPO{kind}")(**common)
     else:
         estimator = getattr(estimators, f"Domain{kind}")(method, **common)
-    strata = None if ready.groups is None else np.asarray(ready.groups.names, dtype=object)[ready.groups.labels]
+    strata = None if ready.strata is None else np.asarray(ready.strata.names, dtype=object)[ready.strata.labels]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         X = pd.DataFrame(ready.X, columns=unique_names(ready.columns), copy=False)
