@@ -342,7 +342,7 @@ FOLDERS = {
     ),
     "weights not finite": (
         weights(lambda a: a.update({n: v * np.nan for n, v in a.items() if n.startswith("weights/")})),
-        "its predictions are not numbers",
+        "is not a whole model (0.weight is not finite)",
     ),
 }
 

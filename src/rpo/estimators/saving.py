@@ -211,6 +211,10 @@ def _check(model: DomainEstimator) -> None:
     for name in ("x_mean_", "x_scale_"):
         if getattr(model, name).shape not in ((1,), (inputs,)):
             raise ValueError(f"{name} is of another shape")
+    scales = {"x_mean_": model.x_mean_, "x_scale_": model.x_scale_}
+    for name, values in (scales | model.weights_).items():
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name} is not finite")
     for name in ("y_mean_", "y_scale_") if model.task_ == "regression" else ():
         if not math.isfinite(getattr(model, name)):
             raise ValueError(f"{name} is not finite")

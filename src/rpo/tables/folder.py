@@ -118,6 +118,4 @@ def _try(estimator: Any, inputs: int) -> None:
 
     names = getattr(estimator, "feature_names_in_", range(inputs))
     given = pd.DataFrame(np.zeros((1, inputs)), columns=list(names))
-    guess = estimator.predict(given)
-    if len(guess) != 1 or (guess.dtype.kind == "f" and not np.isfinite(guess).all()):
-        raise ValueError("its predictions are not numbers")
+    estimator.predict(given)
