@@ -8,6 +8,7 @@ if _TYPE_CHECKING:
     from rpo import datasets, engine, exceptions, functional, grouping, methods
     from rpo.estimators import DomainClassifier, DomainRegressor, RPOClassifier, RPORegressor, load
     from rpo.judging import quality
+    from rpo.models import QualityClassifier, QualityRegressor
     from rpo.studies.comparison import compare
 
 __version__ = "0.1.0"
@@ -15,6 +16,8 @@ __version__ = "0.1.0"
 __all__ = [
     "DomainClassifier",
     "DomainRegressor",
+    "QualityClassifier",
+    "QualityRegressor",
     "RPOClassifier",
     "RPORegressor",
     "__version__",
@@ -32,6 +35,8 @@ __all__ = [
 _HOMES = {
     "DomainClassifier": "rpo.estimators",
     "DomainRegressor": "rpo.estimators",
+    "QualityClassifier": "rpo.models",
+    "QualityRegressor": "rpo.models",
     "RPOClassifier": "rpo.estimators",
     "RPORegressor": "rpo.estimators",
     "compare": "rpo.studies.comparison",

@@ -1,0 +1,5 @@
+"""Estimators that judge their data first, and decide by held-out domains what to do about it. No torch."""
+
+from rpo.models.quality import QualityClassifier, QualityRegressor
+
+__all__ = ["QualityClassifier", "QualityRegressor"]

@@ -1,0 +1,255 @@
+"""Held-out domains decide: errors of candidates on domains that a model did not see, shares of learners, vetoes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import stdtr
+
+from rpo.functional.ridge import Array
+from rpo.grouping.folds import Folds, content, folds_by_group
+from rpo.judging.noise import label_noise, number_noise
+from rpo.judging.quality import Quality
+from rpo.judging.residuals import Expected, Problem, sample_by_domain, stacked
+from rpo.models.learners import Learners, fitted, outputs
+from rpo.progress import Bar
+
+FOLDS = 5
+SURE = 0.05  # one-sided: below it, a candidate is surely worse
+FEWEST = 4  # domains that can veto: fewer share what is wrong with them too easily
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What may be done about the data: rows weighted or not, flagged features used or not."""
+
+    weights: bool
+    screen: bool
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        names = {(False, False): "plain", (True, False): "weights", (False, True): "without flagged features"}
+        return names.get((self.weights, self.screen), "both")
+
+
+PLAIN = Candidate(False, False)
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Rows, folds of whole domains, and what the judgement says of the rows of every fold's training part."""
+
+    problem: Problem
+    fold: Folds
+    kept: NDArray[np.bool_]
+    """Rows that models see: all, or a sample of many."""
+    weight: Array
+    """What each row is trusted in a score."""
+    fold_weight: Mapping[int, Array]
+    """By fold, what the rows outside it count in a fit; the held-out ones had no say."""
+    flagged: tuple[int, ...]
+    class_weight: Array
+    seed: int
+    known: dict[tuple[Candidate, str], Array] = field(default_factory=dict)
+    """What was computed before."""
+
+    def columns(self, candidate: Candidate) -> NDArray[np.intp]:
+        """The features that a candidate uses."""
+        every = np.arange(self.problem.X.shape[1])
+        return np.delete(every, self.flagged) if candidate.screen else every
+
+    def held_out(self, learners: Learners, candidate: Candidate, bar: Bar | None = None) -> dict[str, Array]:
+        """Of every learner what it says of each row, fitted without the row's domain."""
+        problem, columns = self.problem, self.columns(candidate)
+        shape = (len(problem.y), problem.n_classes) if problem.n_classes else (len(problem.y),)
+        new = {name: learner for name, learner in learners.items() if (candidate, name) not in self.known}
+        self.known.update({(candidate, name): np.zeros(shape) for name in new})
+        for f in np.unique(self.fold):
+            seen, held = (self.fold != f) & self.kept, self.fold == f
+            weight = problem.weight * self.class_weight * (self.fold_weight[int(f)] if candidate.weights else 1.0)
+            x, y, others = problem.X[np.ix_(seen, columns)], problem.y[seen], problem.X[np.ix_(held, columns)]
+            for name, learner in new.items():
+                model = fitted(learner, x, y, weight[seen], problem.domain[seen], seed=self.seed)
+                self.known[candidate, name][held] = outputs(model, others, problem.n_classes)
+                if bar is not None:
+                    bar.advance()
+        return {name: self.known[candidate, name] for name in learners}
+
+    def shares(self, found: Mapping[str, Array], rows: NDArray[np.bool_] | None = None) -> Array:
+        """The share of each learner by what they say of held-out domains; noisy rows count less."""
+        counts = self.problem.weight * self.class_weight * self.weight
+        some = np.ones(len(counts), dtype=bool) if rows is None else rows
+        return stacked(np.stack([value[some] for value in found.values()]), self.problem.y[some], counts[some])
+
+    def mixed(self, found: Mapping[str, Array]) -> Array:
+        """The stack of learners, the shares of every fold's rows by the other folds."""
+        every = np.stack(list(found.values()))
+        if len(every) == 1:
+            return every[0]
+        value = np.zeros_like(every[0])
+        for f in np.unique(self.fold):
+            value[self.fold == f] = np.tensordot(self.shares(found, self.fold != f), every[:, self.fold == f], 1)
+        return value
+
+    def squared(self, value: Array) -> Array:
+        """Squared errors of rows; for classes Brier's."""
+        y = self.problem.y
+        if not self.problem.n_classes:
+            return np.asarray((y - value) ** 2)
+        truth = np.zeros_like(value)
+        truth[np.arange(len(y)), y] = 1.0
+        return np.asarray(((truth - value) ** 2).sum(1) / 2)
+
+    def by_domain(self, value: Array, *, trusted: bool) -> tuple[Array, Array]:
+        """The mean squared error of each domain, and what the domain counts; of a single domain, those of the folds."""
+        group = self.problem.domain if self.problem.n_domains > 1 else self.fold
+        counts = self.problem.weight * (self.weight if trusted else 1.0)
+        mass = np.bincount(group, counts)
+        return np.bincount(group, counts * self.squared(value)) / np.maximum(mass, 1e-300), mass
+
+    def surely_worse(self, value: Array, reference: Array) -> float:
+        """The p of one being no worse than the other, paired over domains that count by their trusted rows."""
+        (one, mass), (other, _) = self.by_domain(value, trusted=True), self.by_domain(reference, trusted=True)
+        return worse(one, other, mass)
+
+
+def worse(one: Array, other: Array, mass: Array) -> float:
+    r"""P(T ≥ t), t = d̄/s(d̄), d_e = one_e − other_e, d̄ = Σ m_e d_e/Σ m_e, s² = Σ m_e²(d_e − d̄)²/(Σ m_e)² · E/(E − 1).
+
+    E = (Σ m_e)²/Σ m_e² counts domains by their mass. Of fewer than four nothing is sure.
+
+    >>> even = np.ones(8)
+    >>> worse(even + 1, even, even), worse(even, even, even), worse(even[:2] + 1, even[:2], even[:2])
+    (0.0, 1.0, 1.0)
+    """
+    total = float(mass.sum())
+    number = total**2 / float(mass @ mass)
+    if number < FEWEST - 1e-9:
+        return 1.0
+    d = one - other
+    mean = float(mass @ d) / total
+    spread = float(np.sqrt(mass**2 @ (d - mean) ** 2 / total**2 * number / (number - 1)))
+    if spread <= 1e-12 * float(np.abs(other).max(initial=0.0)):
+        return float(mean <= 1e-12 * float(np.abs(other).max(initial=0.0)))
+    return float(stdtr(number - 1, -mean / spread))
+
+
+def trial_of(
+    problem: Problem, quality: Quality | None, flagged: tuple[int, ...], class_weight: Array, seed: int
+) -> Trial:
+    """Folds of domains (of rows by their content where there is one domain only) and the weights within each."""
+    if problem.n_domains > 1:
+        fold = folds_by_group(problem.domain, min(FOLDS, problem.n_domains))
+    else:
+        _, rank = np.unique(content([problem.X]), return_inverse=True)
+        fold = (rank % FOLDS).astype(np.int64) if rank.max() > 0 else np.arange(len(rank), dtype=np.int64) % FOLDS
+    weight = np.ones(len(problem.y)) if quality is None else quality.weight
+    sure = quality is not None and bool((weight < 1).any())
+    by_fold = {}
+    for f in np.unique(fold).tolist():
+        by_fold[f] = _weight_without(problem, quality, fold == f) if quality is not None and sure else weight
+    return Trial(problem, fold, sample_by_domain(problem), weight, by_fold, flagged, class_weight, seed)
+
+
+def _weight_without(problem: Problem, quality: Quality, held: NDArray[np.bool_]) -> Array:
+    """Weights by what the other rows say of noise: residuals of the judgement, levels and shrinkage from them alone.
+
+    A judgement of its own in every fold would cost more than all else; the residuals are out of row already.
+    """
+    seen = ~held
+    used, domain = np.unique(problem.domain[seen], return_inverse=True)
+    part = replace(
+        problem,
+        X=problem.X[seen],
+        y=problem.y[seen],
+        domain=domain,
+        n_domains=len(used),
+        weight=problem.weight[seen],
+    )
+    said = Expected(quality.expected.value[seen], quality.expected.plain[seen], quality.expected.shares)
+    noise = (label_noise if problem.n_classes else number_noise)(part, said)[0]
+    label = quality.groups.label[seen]
+    weight = np.ones(len(problem.y))
+    weight[seen] = noise.weights(label, len(quality.groups.names))[domain, label]
+    return weight
+
+
+def decided(
+    trial: Trial, learners: Learners, weights: str, screen: str, bar: Bar | None = None
+) -> tuple[Candidate, pd.DataFrame]:
+    """The candidate to go with, and the table of all: what the judgement asks for unless held-out domains veto it.
+
+    Candidates are never asked to be better: of weights that are right, held-out domains often cannot tell.
+    """
+    can_weigh, can_screen = bool((trial.weight < 1).any()), len(trial.flagged) > 0
+    every = [
+        Candidate(w, s)
+        for s in ((False, True) if can_screen and screen != "off" else (False,))
+        for w in ((False, True) if can_weigh and weights != "off" else (False,))
+    ]
+    if len(every) == 1:
+        return PLAIN, _table(trial, {})
+    found = {one: trial.held_out(learners, one, bar) for one in every}
+    value = {one: trial.mixed(parts) for one, parts in found.items()}
+    p = {one: trial.surely_worse(value[one], value[PLAIN]) for one in every}
+
+    def go(one: Candidate, asked: str) -> bool:
+        return one in p and (asked == "on" or p[one] >= SURE)
+
+    chosen = Candidate(go(Candidate(True, False), weights), go(Candidate(False, True), screen))
+    if chosen == Candidate(True, True) and "on" not in (weights, screen) and p[chosen] < SURE:
+        chosen = min((Candidate(True, False), Candidate(False, True)), key=lambda one: value_error(trial, value[one]))
+    shown = {one: {**(found[one] if len(learners) > 1 else {}), "quality": value[one]} for one in every}
+    table = _table(trial, shown)
+    of = [one for one, parts in shown.items() for _ in parts]
+    table["p_worse"] = [p[one] for one in of]
+    table["chosen"] = [one == chosen for one in of]
+    table["why"] = [_why(one, chosen, p[one], weights, screen) for one in of]
+    return chosen, table
+
+
+def value_error(trial: Trial, value: Array) -> float:
+    """The root mean squared error on held-out domains, noisy rows counting less."""
+    error, mass = trial.by_domain(value, trusted=True)
+    return float(np.sqrt(mass @ error / mass.sum()))
+
+
+def _why(one: Candidate, chosen: Candidate, p: float, weights: str, screen: str) -> str:
+    asked = [word for word, used, how in (("weights", one.weights, weights), ("screen", one.screen, screen)) if used]
+    forced = [word for word in asked if {"weights": weights, "screen": screen}[word] == "on"]
+    if one == chosen:
+        if one == PLAIN:
+            return "all else was vetoed"
+        return f"asked for by {' and '.join(forced)}='on'" if forced else "not surely worse on held-out domains"
+    if one == PLAIN:
+        return "what the others are compared with"
+    return "vetoed: surely worse on held-out domains" if p < SURE else "part of it only, or more than it, was chosen"
+
+
+def _table(trial: Trial, found: Mapping[Candidate, Mapping[str, Array]]) -> pd.DataFrame:
+    rows = [
+        {"candidate": one.name, "learner": name, **figures(trial, value, trusted=True)}
+        for one, parts in found.items()
+        for name, value in parts.items()
+    ]
+    return pd.DataFrame(rows, columns=["candidate", "learner", "error", "spread", "worst", "worst_domain"])
+
+
+def figures(trial: Trial, value: Array, *, trusted: bool) -> dict[str, float | int]:
+    """√ of the mean squared error of all rows (for classes Brier's score), its spread over domains, the worst domain.
+
+    Domains of fewer than five rows count for the mean alone.
+    """
+    error, mass = trial.by_domain(value, trusted=trusted)
+    group = trial.problem.domain if trial.problem.n_domains > 1 else trial.fold
+    enough = np.bincount(group, trial.problem.weight > 0) >= 5
+    enough = enough if enough.any() else mass > 0
+    total = float(mass @ error / mass.sum())
+    if not trial.problem.n_classes:
+        error, total = np.sqrt(error), float(np.sqrt(total))
+    worst = int(np.where(enough, error, -np.inf).argmax())
+    spread = float(error[enough].std(ddof=1)) if enough.sum() > 1 else np.nan
+    return {"error": total, "spread": spread, "worst": float(error[worst]), "worst_domain": worst}

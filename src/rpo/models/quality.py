@@ -1,0 +1,482 @@
+"""`QualityRegressor` and `QualityClassifier`: judge the data, decide by held-out domains, fit."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import Tags, check_array, check_consistent_length, compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+
+from rpo.exceptions import InputError, OneDomainWarning
+from rpo.frames.columns import names_of
+from rpo.frames.preparing import Prepared
+from rpo.functional.ridge import Array
+from rpo.grouping import NamedStrata
+from rpo.grouping.cells import codes
+from rpo.judging.quality import Quality, judge
+from rpo.judging.residuals import Problem
+from rpo.models.decision import Candidate, Trial, decided, figures, trial_of
+from rpo.models.inputs import columns_of, in_order, numbers, repeated
+from rpo.models.learners import (
+    TRIED,
+    Stack,
+    constant,
+    fitted,
+    learners_of,
+    linear,
+    outputs,
+    trees,
+    warn_without_weights,
+)
+from rpo.progress import Bar, Show
+
+FEWEST_JUDGED = 40  # rows: of fewer nothing is said about their quality
+CHOICES = ("auto", "on", "off")
+
+
+class _Quality(BaseEstimator):  # type: ignore[misc]
+    """What both share."""
+
+    # `domains` and `strata` travel through Pipeline, GridSearchCV and the like as they are.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"domains": True, "strata": True}
+
+    # Set by the subclasses' constructors.
+    estimator: Any
+    weights: str
+    screen: str
+    grouping: Literal["auto", "search", "class", "none"]
+    random_state: int
+    verbose: Show
+
+    def fit(
+        self,
+        X: ArrayLike | pd.DataFrame,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        domains: ArrayLike | str | None = None,
+        strata: ArrayLike | str | None = None,
+    ) -> Self:
+        """Judge the rows, decide what to do about it, and fit.
+
+        `X` is an array or a DataFrame, whose text, categories, dates and missing values are taken as they are.
+        `domains` and `strata` hold one label per row, or name a column of `X`, which then is no feature.
+        `sample_weight` counts rows: a weight of two is the row twice, zero is the row left out.
+        """
+        self._check_choices()
+        with config_context(enable_metadata_routing=False):  # what is fitted within gets its weights directly
+            return self._fit(X, y, sample_weight, domains, strata)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, domains: Any, strata: Any) -> Self:
+        frame, target, weight, domain_label, stratum_label = self._table(X, y, sample_weight, domains, strata)
+        self.columns_, left = columns_of(frame)
+        self.left_out_ = {column.name: column.reason for column in left}
+        self.features_ = np.asarray(names_of(self.columns_)[0], dtype=object)
+        domain, self.domains_ = (
+            (np.zeros(len(frame), np.intp), np.array(["all"], dtype=object))
+            if domain_label is None
+            else codes(domain_label, "domains", len(frame))
+        )
+        if len(self.domains_) == 1:
+            warnings.warn(
+                "there is one training domain only: what differs between domains cannot be learned",
+                OneDomainWarning,
+                stacklevel=3,
+            )
+        stratum = None if stratum_label is None else codes(stratum_label, "strata", len(frame))
+        encoded = self._encode(target, weight)
+        values = numbers(frame, self.columns_)
+
+        rows, counts = repeated(weight)
+        rows_in_order = in_order(values[rows], encoded[rows], counts, domain[rows])
+        rows, counts = rows[rows_in_order], counts[rows_in_order]
+        seen = np.unique(domain[rows], return_inverse=True)
+        self.domains_, code = self.domains_[seen[0]], seen[1]
+        problem = Problem(values[rows], encoded[rows], code, len(self.domains_), self._n_classes(), counts)
+        strata_found = None if stratum is None else NamedStrata(stratum[0][rows], tuple(map(str, stratum[1])))
+        self.quality_ = self._judged(problem, frame.iloc[rows], rows, strata_found)
+        flagged = self._flagged()
+        trial = trial_of(problem, self.quality_, flagged, self._class_weight(problem), self._seed())
+        learners = learners_of(self.estimator, classes=problem.n_classes > 0, rows=len(rows), seed=self._seed())
+        if (trial.weight < 1).any() or (counts != counts[0]).any():
+            warn_without_weights(learners)
+        chosen, value = self._decide(trial, learners)
+        self._refit(trial, learners, chosen)
+        self._keep(trial, value, rows, len(frame))
+        return self
+
+    # --- checking -----------------------------------------------------------------------------------------------
+
+    def _check_choices(self) -> None:
+        for name in ("weights", "screen"):
+            if getattr(self, name) not in CHOICES:
+                raise InputError(f"{name} must be one of {', '.join(CHOICES)}, got {getattr(self, name)!r}")
+        self._seed()
+
+    def _seed(self) -> int:
+        state = self.random_state
+        if not isinstance(state, int | np.integer) or state < 0:
+            raise InputError(f"random_state must be a whole number that is not negative, got {state!r}")
+        return int(state)
+
+    def _table(
+        self, X: Any, y: Any, sample_weight: Any, domains: Any, strata: Any
+    ) -> tuple[pd.DataFrame, NDArray[Any], Array, NDArray[Any] | None, NDArray[Any] | None]:
+        """Features as a frame, target, weights, and the labels of domains and strata."""
+        if y is None:
+            raise InputError("requires y to be passed, but the target y is None")
+        self.not_features_ = tuple(name for name in (domains, strata) if isinstance(name, str))
+        labels: list[NDArray[Any] | None] = []
+        for what, given in (("domains", domains), ("strata", strata)):
+            if isinstance(given, str):
+                if not isinstance(X, pd.DataFrame) or given not in X.columns:
+                    raise InputError(f"X has no column {given!r} ({what}=): name one it has, or give one label per row")
+                given = X[given].to_numpy()
+            labels.append(None if given is None else np.asarray(given))
+        frame, target = self._frame(X, y)
+        target = column_or_1d(target, warn=True)
+        weight = _check_sample_weight(sample_weight, frame, dtype=np.float64, ensure_non_negative=True)
+        if len(frame) < 2:
+            raise InputError("there is one sample (n_samples=1): give at least two")
+        return frame, target, weight, labels[0], labels[1]
+
+    def _frame(self, X: Any, y: Any = None) -> tuple[pd.DataFrame, Any]:
+        """Features as a frame: of a DataFrame its columns as they are, of an array numbers, checked."""
+        fitting = y is not None
+        if isinstance(X, pd.DataFrame):
+            X = X.drop(columns=[name for name in self.not_features_ if name in X.columns])
+            if len(X) == 0 or X.shape[1] == 0:
+                raise InputError(f"X has shape {X.shape}, with 0 feature(s) or 0 sample(s): a minimum of 1 is required")
+            validate_data(self, X, skip_check_array=True, reset=fitting)
+            y = _checked_target(y, len(X)) if fitting else y
+            return X.set_axis([str(name) for name in X.columns], axis=1), y
+        options: dict[str, Any] = {"dtype": "numeric", "ensure_all_finite": "allow-nan", "reset": fitting}
+        if fitting:
+            X, y = validate_data(self, X, y, multi_output=True, y_numeric=False, **options)
+        else:
+            X = validate_data(self, X, **options)
+        names = [str(name) for name in getattr(self, "feature_names_in_", [f"x{i}" for i in range(X.shape[1])])]
+        return pd.DataFrame(np.asarray(X, dtype=np.float64), columns=names, copy=False), y
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True  # a missing value is the column's median, and marked
+        return tags
+
+    def _encode(self, y: NDArray[Any], weight: Array) -> NDArray[Any]:
+        raise NotImplementedError
+
+    def _n_classes(self) -> int:
+        return len(getattr(self, "classes_", ()))
+
+    def _class_weight(self, problem: Problem) -> Array:
+        return np.ones(len(problem.y))
+
+    # --- judging and deciding -----------------------------------------------------------------------------------
+
+    def _judged(
+        self, problem: Problem, frame: pd.DataFrame, rows: NDArray[np.intp], strata: NamedStrata | None
+    ) -> Quality | None:
+        if len(rows) < FEWEST_JUDGED or (self.weights == "off" and self.screen == "off"):
+            return None
+        ready = Prepared(
+            frame,
+            problem.X,
+            problem.y if not problem.n_classes else np.asarray(self.classes_)[problem.y],  # type: ignore[attr-defined]
+            self.domains_[problem.domain].astype(str),
+            rows + 1,
+            self.columns_,
+            "target",
+            "domain",
+            "classification" if problem.n_classes else "regression",
+            strata,
+            (),
+        )
+        return judge(
+            ready,
+            grouping=self.grouping,
+            weight=problem.weight,
+            random_state=self._seed(),
+            progress=self.verbose,
+        )
+
+    def _flagged(self) -> tuple[int, ...]:
+        """The places of the features that the judgement flags; none if that would leave none."""
+        if self.quality_ is None:
+            return ()
+        table = self.quality_.features
+        names = table.loc[table["suspicious"], "feature"].tolist()
+        found = tuple(sorted(self.features_.tolist().index(name) for name in names))
+        return found if len(found) < len(self.features_) else ()
+
+    def _decide(self, trial: Trial, learners: Mapping[str, Any]) -> tuple[Candidate, Array]:
+        """The candidate, and what the model says of rows whose domain it did not see; both with their figures."""
+        classes = trial.problem.n_classes > 0
+        tried = {name: learners[name] for name in TRIED if name in learners} or dict(learners)
+        folds = len(np.unique(trial.fold))
+        with Bar(folds * (len(learners) + 3), "deciding", self.verbose) as bar:
+            chosen, table = decided(trial, tried, self.weights, self.screen, bar)
+            found = trial.held_out(learners, chosen, bar)
+            value = trial.mixed(found)
+            stock = {"linear": linear(classes), "trees": trees(classes, self._seed())}
+            plain = chosen == Candidate(False, False)
+            known = {name: found[name] for name in stock if name in found and plain}
+            stock = {name: learner for name, learner in stock.items() if name not in known}
+            base = "majority" if classes else "mean"
+            known |= trial.held_out({**stock, base: constant(classes)}, Candidate(False, False), bar)
+        share = trial.shares(found)
+        self.shares_ = dict(zip(found, map(float, share), strict=True))
+        names = {"quality": value, **{name: known[name] for name in ("linear", "trees", base)}}
+        self.expected_error_ = self._named(
+            pd.DataFrame([{"learner": name, **self._figures(trial, one)} for name, one in names.items()])
+        ).set_index("learner")
+        if len(learners) > 1 or len(table) == 0:
+            parts = {name: (one, self.shares_[name]) for name, one in found.items()} if len(learners) > 1 else {}
+            final = [
+                {"candidate": chosen.name, "learner": name, **figures(trial, one, trusted=True), "share": part}
+                for name, (one, part) in {**parts, "quality": (value, 1.0)}.items()
+            ]
+            why = "fitted to all rows, by these shares" if len(table) else self._nothing_to_do()
+            last = pd.DataFrame(final).assign(chosen=True, why=why)
+            self.decision_ = self._named(pd.concat([table, last], ignore_index=True) if len(table) else last)
+        else:
+            self.decision_ = self._named(table)
+        self.candidate_ = chosen.name
+        self._say_dropped(chosen, table)
+        return chosen, value
+
+    def _figures(self, trial: Trial, value: Array) -> dict[str, Any]:
+        return figures(trial, value, trusted=False)
+
+    def _nothing_to_do(self) -> str:
+        if self.quality_ is None:
+            return "not judged" if "off" in (self.weights, self.screen) else "too few rows to judge"
+        return "no row counts less and no feature is suspicious, or it was turned off"
+
+    def _named(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Domains by their label; folds by their number where there is one domain."""
+        place = table["worst_domain"].to_numpy()
+        names = self.domains_[place].tolist() if len(self.domains_) > 1 else [f"fold {k + 1}" for k in place]
+        return table.assign(worst_domain=pd.Series(names, index=table.index, dtype=object))
+
+    def _say_dropped(self, chosen: Candidate, table: pd.DataFrame) -> None:
+        """The features that go, each with its share and p and the error with and without all of them."""
+        if not chosen.screen or self.quality_ is None:
+            columns = ["feature", "column", "share", "p", "error_with", "error_without"]
+            self.dropped_ = pd.DataFrame(columns=columns)
+            return
+        found = self.quality_.features
+        gone = found[found["suspicious"]][["feature", "column", "share", "p"]].reset_index(drop=True)
+        alone = table[table["learner"] == "quality"].set_index("candidate")["error"]
+        without = alone["both" if chosen.weights else "without flagged features"]
+        self.dropped_ = gone.assign(error_with=alone["weights" if chosen.weights else "plain"], error_without=without)
+
+    def _refit(self, trial: Trial, learners: Mapping[str, Any], chosen: Candidate) -> None:
+        problem = trial.problem
+        self.kept_ = trial.columns(chosen)
+        weight = problem.weight * trial.class_weight * (trial.weight if chosen.weights else 1.0)
+        X = problem.X[:, self.kept_]
+        parts = {
+            name: fitted(learner, X, problem.y, weight, problem.domain, seed=self._seed())
+            for name, learner in learners.items()
+            if self.shares_[name] > 0
+        }
+        self.estimator_ = (
+            next(iter(parts.values()))
+            if len(learners) == 1
+            else Stack(parts, {name: self.shares_[name] for name in parts}, problem.n_classes)
+        )
+        self.weighted_ = chosen.weights
+
+    def _keep(self, trial: Trial, value: Array, rows: NDArray[np.intp], n: int) -> None:
+        """What belongs to rows, in the order in which they were given."""
+        first, place = np.unique(rows, return_index=True)
+        self.weight_ = np.zeros(n)
+        self.weight_[first] = trial.weight[place] if self.weighted_ else 1.0
+        problem = trial.problem
+        said = {"expected": value} if not problem.n_classes else {f"p{k}": value[:, k] for k in range(value.shape[1])}
+        table = pd.DataFrame(
+            {"domain": problem.domain, "target": problem.y, **said, "weight": trial.weight, "count": problem.weight}
+        )
+        self.held_out_ = table.iloc[place].set_index(pd.Index(first, name="row"))
+        self.held_out_["count"] = np.bincount(rows, problem.weight, n)[first]
+
+    # --- predicting ---------------------------------------------------------------------------------------------
+
+    def _outputs(self, X: Any) -> Array:
+        check_is_fitted(self, "estimator_")
+        frame, _ = self._frame(X)
+        values = numbers(frame, self.columns_)[:, self.kept_]
+        if isinstance(self.estimator_, Stack):
+            return self.estimator_.outputs(values)
+        return outputs(self.estimator_, values, self._n_classes())
+
+
+def _checked_target(y: Any, n: int) -> NDArray[Any]:
+    """The target beside a DataFrame: as many values as rows, none missing or infinite."""
+    target = check_array(y, ensure_2d=False, dtype=None, input_name="y")
+    check_consistent_length(np.empty(n), target)
+    return np.asarray(target)
+
+
+class QualityRegressor(RegressorMixin, _Quality):  # type: ignore[misc]
+    """Regression that judges its data first, and decides by held-out domains what to do about it.
+
+    Noisy rows count less, and features whose relation to the target differs between domains go, unless domains that
+    the model did not see are surely worse for it.
+
+    Parameters
+    ----------
+    estimator : str or estimator
+        "auto" stacks a line, curves with trees on what they leave, small and larger boosted trees and extra trees, with
+        shares by held-out domains; "linear", "trees", "network" (RPO), the name of a method, or any estimator. One that
+        takes no `sample_weight` gets rows drawn by their weight; one whose `fit` takes `domains` gets them.
+    weights, screen : "auto", "on" or "off"
+        Whether noisy rows count less and flagged features go: unless vetoed, always, never.
+    grouping : "auto", "search", "class" or "none"
+        Where the groups of rows come from that the judgement looks at within domains, unless `strata` are given.
+    random_state : int
+        The same number gives the same model, in whatever order the rows come.
+    verbose : bool or "auto"
+        Whether to show progress; "auto" does on a terminal.
+
+    Attributes
+    ----------
+    quality_ : Quality
+        The judgement; None below 40 rows.
+    decision_ : DataFrame
+        Candidates by learner, with their error on held-out domains, its spread over domains, and why one was chosen.
+    expected_error_ : DataFrame
+        What to expect of a domain never seen: root mean squared error on held-out domains, its spread over domains and
+        the worst domain, beside a line, boosted trees and the mean.
+    weight_ : ndarray
+        What each row counts.
+    dropped_ : DataFrame
+        Features that go, with the error with and without them.
+    estimator_
+        The fitted estimator, or the stack.
+    shares_ : dict
+        The share of each learner.
+    held_out_ : DataFrame
+        For each row its domain, target, what models said that did not see its domain, and its weight.
+
+    Examples
+    --------
+    >>> import numpy as np, rpo
+    >>> X = np.random.default_rng(0).normal(size=(120, 2))
+    >>> model = rpo.QualityRegressor("linear").fit(X, X[:, 0], domains=np.arange(120) % 4)
+    >>> model.predict([[1.0, 0.0]]).round(2)
+    array([1.])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = "auto",
+        weights: str = "auto",
+        screen: str = "auto",
+        *,
+        grouping: Literal["auto", "search", "class", "none"] = "auto",
+        random_state: int = 0,
+        verbose: Show = "auto",
+    ) -> None:
+        self.estimator = estimator
+        self.weights = weights
+        self.screen = screen
+        self.grouping = grouping
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _encode(self, y: NDArray[Any], weight: Array) -> NDArray[Any]:
+        try:
+            values = np.asarray(y, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError("the target of a regression must be numbers; for classes use QualityClassifier") from None
+        used = values[weight > 0]
+        if np.ptp(used) <= 1e-12 * np.abs(used).max(initial=1e-300):
+            raise InputError(f"the target is constant ({used[0]} in all {len(used)} rows): there is nothing to learn")
+        return values
+
+    def predict(self, X: ArrayLike | pd.DataFrame) -> Array:
+        """The predicted target of each row."""
+        return self._outputs(X)
+
+
+class QualityClassifier(ClassifierMixin, _Quality):  # type: ignore[misc]
+    """Classification that judges its data first; parameters and attributes as in `QualityRegressor`.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+        What rows of each class count, besides, in every fit.
+
+    Attributes
+    ----------
+    expected_error_ : DataFrame
+        Brier's score on held-out domains with spread and worst domain, the share of wrong classes (`wrong`), and for
+        two classes the mean probability of the second beside its share (`mean_probability`, `share`).
+
+    Examples
+    --------
+    >>> import numpy as np, rpo
+    >>> X = np.random.default_rng(0).normal(size=(120, 2))
+    >>> model = rpo.QualityClassifier("linear").fit(X, X[:, 0] > 0, domains=np.arange(120) % 4)
+    >>> model.predict([[2.0, 0.0]])
+    array([ True])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = "auto",
+        weights: str = "auto",
+        screen: str = "auto",
+        *,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        grouping: Literal["auto", "search", "class", "none"] = "auto",
+        random_state: int = 0,
+        verbose: Show = "auto",
+    ) -> None:
+        self.estimator = estimator
+        self.weights = weights
+        self.screen = screen
+        self.class_weight = class_weight
+        self.grouping = grouping
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _encode(self, y: NDArray[Any], weight: Array) -> NDArray[Any]:
+        check_classification_targets(y)
+        self.classes_ = np.unique(y[weight > 0])
+        if len(self.classes_) < 2:
+            raise InputError(
+                f"the target has one class only ({str(self.classes_[0])!r}): a classifier needs two classes or more"
+            )
+        # Classes of rows that do not count have no place; these rows are left out.
+        return np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1).astype(np.intp)
+
+    def _class_weight(self, problem: Problem) -> Array:
+        if self.class_weight is None:
+            return np.ones(len(problem.y))
+        return np.asarray(compute_sample_weight(self.class_weight, self.classes_[problem.y]), dtype=np.float64)
+
+    def _figures(self, trial: Trial, value: Array) -> dict[str, Any]:
+        y, count = trial.problem.y, trial.problem.weight
+        more = {"wrong": float(np.average(value.argmax(1) != y, weights=count))}
+        if value.shape[1] == 2:
+            more["mean_probability"] = float(np.average(value[:, 1], weights=count))
+            more["share"] = float(np.average(y, weights=count))
+        return {**super()._figures(trial, value), **more}
+
+    def predict_proba(self, X: ArrayLike | pd.DataFrame) -> Array:
+        """The probability of each class, in the order of `classes_`."""
+        return self._outputs(X)
+
+    def predict(self, X: ArrayLike | pd.DataFrame) -> NDArray[Any]:
+        """The likeliest class of each row."""
+        likeliest = self.predict_proba(X).argmax(1)
+        return np.asarray(self.classes_[likeliest])
