@@ -25,7 +25,7 @@ def _numpy_seeded():
 # The checks know nothing of domains, so every fit warns that there is one only.
 @pytest.mark.filterwarnings("ignore::rpo.exceptions.OneDomainWarning")
 @pytest.mark.usefixtures("_numpy_seeded")
-@parametrize_with_checks([kind(name) for kind in ALL for name in ("linear", "trees")])
+@parametrize_with_checks([kind("linear") for kind in ALL])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -33,8 +33,8 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::rpo.exceptions.OneDomainWarning")
 @pytest.mark.usefixtures("_numpy_seeded")
-@parametrize_with_checks([kind() for kind in ALL])
-def test_scikit_learn_checks_of_the_stack(estimator, check):
+@parametrize_with_checks([kind(name) for kind in ALL for name in ("auto", "trees")])
+def test_scikit_learn_checks_of_more_learners(estimator, check):
     check(estimator)
 
 

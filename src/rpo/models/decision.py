@@ -88,11 +88,11 @@ class Trial:
         """The stack of learners, the shares of every fold's rows by the other folds."""
         every = np.stack(list(found.values()))
         if len(every) == 1:
-            return every[0]
+            return np.asarray(every[0])
         value = np.zeros_like(every[0])
         for f in np.unique(self.fold):
             value[self.fold == f] = np.tensordot(self.shares(found, self.fold != f), every[:, self.fold == f], 1)
-        return value
+        return np.asarray(value)
 
     def squared(self, value: Array) -> Array:
         """Squared errors of rows; for classes Brier's."""
@@ -107,7 +107,7 @@ class Trial:
         """The mean squared error of each domain, and what the domain counts; of a single domain, those of the folds."""
         group = self.problem.domain if self.problem.n_domains > 1 else self.fold
         counts = self.problem.weight * (self.weight if trusted else 1.0)
-        mass = np.bincount(group, counts)
+        mass = np.asarray(np.bincount(group, counts), dtype=np.float64)
         return np.bincount(group, counts * self.squared(value)) / np.maximum(mass, 1e-300), mass
 
     def surely_worse(self, value: Array, reference: Array) -> float:
@@ -150,11 +150,11 @@ def trial_of(
     sure = quality is not None and bool((weight < 1).any())
     by_fold = {}
     for f in np.unique(fold).tolist():
-        by_fold[f] = _weight_without(problem, quality, fold == f) if quality is not None and sure else weight
+        by_fold[f] = _weight_without(problem, quality, flagged, fold == f) if quality is not None and sure else weight
     return Trial(problem, fold, sample_by_domain(problem), weight, by_fold, flagged, class_weight, seed)
 
 
-def _weight_without(problem: Problem, quality: Quality, held: NDArray[np.bool_]) -> Array:
+def _weight_without(problem: Problem, quality: Quality, flagged: tuple[int, ...], held: NDArray[np.bool_]) -> Array:
     """Weights by what the other rows say of noise: residuals of the judgement, levels and shrinkage from them alone.
 
     A judgement of its own in every fold would cost more than all else; the residuals are out of row already.
@@ -163,7 +163,7 @@ def _weight_without(problem: Problem, quality: Quality, held: NDArray[np.bool_])
     used, domain = np.unique(problem.domain[seen], return_inverse=True)
     part = replace(
         problem,
-        X=problem.X[seen],
+        X=np.delete(problem.X[seen], flagged, 1),
         y=problem.y[seen],
         domain=domain,
         n_domains=len(used),

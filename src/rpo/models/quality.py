@@ -188,7 +188,7 @@ class _Quality(BaseEstimator):  # type: ignore[misc]
         ready = Prepared(
             frame,
             problem.X,
-            problem.y if not problem.n_classes else np.asarray(self.classes_)[problem.y],  # type: ignore[attr-defined]
+            problem.y if not problem.n_classes else np.asarray(self.classes_)[problem.y],
             self.domains_[problem.domain].astype(str),
             rows + 1,
             self.columns_,
@@ -210,9 +210,10 @@ class _Quality(BaseEstimator):  # type: ignore[misc]
         """The places of the features that the judgement flags; none if that would leave none."""
         if self.quality_ is None:
             return ()
-        table = self.quality_.features
-        names = table.loc[table["suspicious"], "feature"].tolist()
-        found = tuple(sorted(self.features_.tolist().index(name) for name in names))
+        names, column = names_of(self.columns_)
+        place = {(name, self.columns_[c].name): k for k, (name, c) in enumerate(zip(names, column, strict=True))}
+        table = self.quality_.features[self.quality_.features["suspicious"]]
+        found = tuple(sorted(place[pair] for pair in zip(table["feature"], table["column"], strict=True)))
         return found if len(found) < len(self.features_) else ()
 
     def _decide(self, trial: Trial, learners: Mapping[str, Any]) -> tuple[Candidate, Array]:
