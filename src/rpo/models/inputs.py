@@ -73,3 +73,14 @@ def in_order(X: Array, y: NDArray[Any], *more: NDArray[Any]) -> NDArray[np.intp]
     [2, 1, 0]
     """
     return np.lexsort((*more, y, *X.T[::-1]))
+
+
+def free_name(name: str, frame: pd.DataFrame) -> str:
+    """The name, with underscores behind it if a column has it already.
+
+    >>> free_name("target", pd.DataFrame({"target": []}))
+    'target_'
+    """
+    while name in frame.columns:
+        name += "_"
+    return name

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from rpo.exceptions import InputError, OneDomainWarning
-from rpo.frames.columns import names_of
+from rpo.frames.columns import LeftOut, names_of
 from rpo.frames.preparing import Prepared
 from rpo.functional.ridge import Array
 from rpo.grouping import NamedStrata
@@ -22,7 +22,7 @@ from rpo.grouping.cells import codes
 from rpo.judging.quality import Quality, judge
 from rpo.judging.residuals import Problem
 from rpo.models.decision import Candidate, Trial, decided, figures, trial_of
-from rpo.models.inputs import columns_of, in_order, numbers, repeated
+from rpo.models.inputs import columns_of, free_name, in_order, numbers, repeated
 from rpo.models.learners import (
     TRIED,
     Stack,
@@ -185,18 +185,22 @@ class _Quality(BaseEstimator):  # type: ignore[misc]
     ) -> Quality | None:
         if len(rows) < FEWEST_JUDGED or (self.weights == "off" and self.screen == "off"):
             return None
+        target, domain = free_name("target", frame), free_name("domain", frame)
+        y = problem.y if not problem.n_classes else np.asarray(self.classes_)[problem.y]
+        labels = self.domains_[problem.domain].astype(str)
         ready = Prepared(
-            frame,
-            problem.X,
-            problem.y if not problem.n_classes else np.asarray(self.classes_)[problem.y],
-            self.domains_[problem.domain].astype(str),
-            rows + 1,
-            self.columns_,
-            "target",
-            "domain",
-            "classification" if problem.n_classes else "regression",
-            strata,
-            (),
+            frame=frame.assign(**{target: y, domain: labels}),
+            X=problem.X,
+            y=y,
+            domains=labels,
+            row=rows + 1,
+            columns=self.columns_,
+            target=target,
+            domain=domain,
+            task="classification" if problem.n_classes else "regression",
+            strata=strata,
+            notes=(),
+            left_out=tuple(LeftOut(name, reason) for name, reason in self.left_out_.items()),
         )
         return judge(
             ready,
