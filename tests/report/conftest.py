@@ -34,7 +34,7 @@ def hostile():
     frame = pd.DataFrame({"x": rng.normal(size=n), SHELL: rng.normal(size=n)})
     frame["<img src=x onerror=alert(2)>"] = np.array([SCRIPT, SHELL, "'\"><svg onload=alert(3)>"])[np.arange(n) % 3]
     frame["</style></script>"] = np.array([SCRIPT, "b"])[rng.integers(0, 2, n)]
-    frame[SCRIPT] = np.where(frame["x"] > 0, "</td><script>alert(4)</script>", "{{ 7 * 7 }}")
+    frame[SCRIPT] = np.where(frame["x"] > 0, "</td><script>alert(4)</script>", "{{ 77 * 77 }}")
     return rpo.quality(frame, target=SCRIPT, domain="<img src=x onerror=alert(2)>", strata=["</style></script>"])
 
 

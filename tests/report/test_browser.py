@@ -39,7 +39,10 @@ def opened(browser, found, tmp_path):
 def screen(browser, width, scheme="light", media=""):
     size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    features = [
+        {"name": "prefers-color-scheme", "value": scheme},
+        {"name": "prefers-reduced-motion", "value": "reduce"},
+    ]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
 
 
@@ -60,17 +63,17 @@ def test_opens_without_an_error_or_a_request_and_shows_names_as_text(opened, fou
 
 
 def test_sorts_up_and_down_by_click_and_by_key(opened, found):
-    heading = opened.find_elements("css selector", "#domains thead button")[6]
+    heading = opened.find_elements("css selector", "#domains thead button")[5]
     assert heading.text in ("noise", "wrong labels")
     heading.click()
-    known = [float(value) for value in column(opened, "#domains", 6) if value]
+    known = [float(value) for value in column(opened, "#domains", 5) if value]
     assert known == sorted(known)
     assert len(known) == found.domains["noise"].notna().sum()
-    assert all(value == "" for value in column(opened, "#domains", 6)[len(known) :])
+    assert all(value == "" for value in column(opened, "#domains", 5)[len(known) :])
     heading.send_keys("\ue007")  # Enter
-    assert [float(value) for value in column(opened, "#domains", 6) if value] == sorted(known, reverse=True)
+    assert [float(value) for value in column(opened, "#domains", 5) if value] == sorted(known, reverse=True)
     assert opened.execute_script("return arguments[0].closest('th').ariaSort", heading) == "descending"
-    name = opened.find_elements("css selector", "#domains thead button")[1]
+    name = opened.find_elements("css selector", "#domains thead button")[0]
     name.click()
     script = (
         "const names = [...document.querySelectorAll('#domains tbody th')].map((cell) => cell.textContent);"
@@ -81,9 +84,37 @@ def test_sorts_up_and_down_by_click_and_by_key(opened, found):
     assert sorted(shown) == sorted(found.domains["domain"])
 
 
+def shown(browser, section):
+    script = "return [...document.querySelectorAll(arguments[0] + ' tbody tr')].filter((row) => !row.hidden).length"
+    return browser.execute_script(script, section)
+
+
+def test_long_tables_are_folded_and_searched(opened, found):
+    every = len(found.domains)
+    if every <= 20:
+        assert not opened.find_elements("css selector", "#domains .tools")
+        return
+    tools = opened.find_element("css selector", "#domains .tools")
+    assert tools.find_element("tag name", "output").text == f"20 of {every} shown"
+    assert shown(opened, "#domains") == 20
+    tools.find_element("tag name", "button").click()
+    assert shown(opened, "#domains") == every
+    name = found.domains["domain"][0]
+    tools.find_element("tag name", "input").send_keys(name.lower())
+    assert shown(opened, "#domains") == found.domains["domain"].str.contains(name, regex=False).sum()
+    assert opened.find_element("css selector", "#domains tbody tr:not([hidden]) th").text == name
+
+
+def test_folds_open(opened):
+    fold = opened.find_element("css selector", "#paper details")
+    assert not fold.find_element("tag name", "table").is_displayed()
+    fold.find_element("tag name", "summary").click()
+    assert fold.find_element("tag name", "table").is_displayed()
+
+
 def test_everything_can_be_reached_by_tab(opened):
     script = (
-        "const all = [...document.querySelectorAll('a, button, .wide')];"
+        "const all = [...document.querySelectorAll('a, button, summary, input, .wide')];"
         "return [all.length, all.filter((e) => e.tabIndex >= 0).length]"
     )
     every, reached = opened.execute_script(script)
@@ -118,8 +149,8 @@ def test_prints_whole(opened, found):
     screen(opened, 720, media="print")
     cut = (
         "return [...document.querySelectorAll('.wide')]"
-        ".filter((e) => getComputedStyle(e).overflowY !== 'visible'"
-        " || e.clientHeight < e.firstElementChild.clientHeight)"
+        ".filter((e) => e.checkVisibility() && (getComputedStyle(e).overflowY !== 'visible'"
+        " || e.clientHeight < e.firstElementChild.clientHeight))"
         ".length"
     )
     assert opened.execute_script(cut) == 0

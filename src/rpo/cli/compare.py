@@ -21,6 +21,7 @@ from rpo.cli.tables import (
     TablePath,
     Target,
     check_report,
+    origin,
     records,
     say_notes,
     show,
@@ -91,7 +92,8 @@ def compare(
         from rpo.judging.quality import judge
         from rpo.report import write_report
 
-        write_report(judge(found.prepared, grouping=grouping), report, title=table.name, comparison=found)
+        judged = judge(found.prepared, grouping=grouping)
+        write_report(judged, report, title=table.name, comparison=found, about=origin(table, 0))
     if as_json:
         tables = {"methods": records(found.methods), "domains": records(found.domains)}
         words = {"verdict": found.verdict, "protocol": found.protocol, "notes": found.prepared.notes}

@@ -25,6 +25,7 @@ from rpo.cli.tables import (
     TablePath,
     Target,
     check_report,
+    origin,
     records,
     say_notes,
     show,
@@ -108,7 +109,8 @@ def fit(
         from rpo.judging.quality import judge
         from rpo.report import write_report
 
-        write_report(judge(ready, grouping=grouping, random_state=seed), report, title=table.name)
+        judged = judge(ready, grouping=grouping, random_state=seed)
+        write_report(judged, report, title=table.name, about=origin(table, seed))
     cells = getattr(model.estimator, "quality_", None)
     if as_json:
         found = {"folder": str(out), "task": model.task, "rows": model.rows, "notes": list(model.notes)}

@@ -1,6 +1,7 @@
 """`rpo quality`: which domains, strata, features and rows of a table are poor."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,7 @@ from rpo.cli.tables import (
     TablePath,
     Target,
     check_report,
+    origin,
     printable,
     records,
     say_notes,
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
 SHOWN = 10
 WIDTH = 80
-TABLES = ("domains", "strata", "cells", "features", "slopes", "rows")
+TABLES = ("domains", "strata", "cells", "features", "slopes", "rows", "penalties")
 
 
 def quality(
@@ -85,11 +87,12 @@ def quality(
         category=category or (),
         random_state=seed,
     )
+    about = origin(table, seed)
     written = []
     if report is not None:
         from rpo.report import write_report
 
-        write_report(found, report, title=table.name)
+        write_report(found, report, title=table.name, about=about)
         written.append(f"The page is {report}.")
     if rows_out is not None:
         write_table(found.rows, rows_out)
@@ -98,7 +101,7 @@ def quality(
         write_table(weights(found), weights_out)
         written.append(f"The weights of all rows are in {weights_out}.")
     if as_json:
-        typer.echo(json.dumps(quality_json(found), ensure_ascii=False, indent=1))
+        typer.echo(json.dumps({"about": about} | quality_json(found), ensure_ascii=False, indent=1))
         return
     say_notes(found.prepared.notes)
     show_quality(found)
@@ -138,6 +141,18 @@ def quality_json(found: "Quality") -> dict[str, Any]:
         "summary": list(found.summary),
         "task": found.task,
         "notes": list(found.prepared.notes),
+        "overview": found.overview,
         "noise": found.noise,
         **{name: records(getattr(found, name)) for name in TABLES},
+        "columns": {
+            "findings": [asdict(finding) for finding in found.columns.findings],
+            "table": records(found.columns.table),
+            **{name: by_domain(getattr(found.columns, name)) for name in ("missing", "shift")},
+            "target": records(found.columns.target),
+        },
     }
+
+
+def by_domain(table: "pd.DataFrame") -> list[dict[str, Any]]:
+    """A table whose index holds the domains, as dictionaries."""
+    return [{"domain": domain, "columns": row} for domain, row in zip(table.index, records(table), strict=True)]

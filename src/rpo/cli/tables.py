@@ -1,7 +1,11 @@
 """What the commands on a table share: their options, checks made before anything is computed, and printing."""
 
 import json
+import shlex
+import sys
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -53,6 +57,17 @@ def check_report(report: Path | None) -> None:
         raise InputError(f"{report} is a directory: give the path of the page, such as quality.html")
     if report.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"--report {report} does not end in .html: the page is HTML")
+
+
+def origin(table: Path, seed: int) -> dict[str, str | int]:
+    """What a result was made of, and how to make it again."""
+    return {
+        "file": table.name,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "command": shlex.join(["rpo", *sys.argv[1:]]),
+        "seed": seed,
+        "version": version("rpo"),
+    }
 
 
 def printable(text: str) -> str:

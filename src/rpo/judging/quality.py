@@ -21,9 +21,10 @@ from rpo.judging.columns import Columns, judge_columns
 from rpo.judging.features import Suspicion, features_table, suspicious
 from rpo.judging.heat_map import heat_map
 from rpo.judging.noise import SURE, Levels, Noise, label_noise, number_noise
+from rpo.judging.penalties import penalties, squared
 from rpo.judging.residuals import Expected, Problem, out_of_domain, out_of_row
 from rpo.judging.strata import Grouping, Strata, strata_of, strata_table
-from rpo.judging.words import summary
+from rpo.judging.words import findings
 from rpo.progress import Show
 
 if TYPE_CHECKING:
@@ -82,7 +83,34 @@ class Quality:
     @property
     def summary(self) -> tuple[str, ...]:
         """What was found, in sentences."""
-        return summary(self)
+        return tuple(sentence for _, sentence in self.findings)
+
+    @property
+    def findings(self) -> tuple[tuple[str, str], ...]:
+        """The same sentences, each with the table that has the evidence."""
+        return findings(self)
+
+    @property
+    def penalties(self) -> pd.DataFrame:
+        """η of every domain and ρ of every cell as Proposition 1 of RPO would have them; for readers of the paper."""
+        return penalties(self)
+
+    @property
+    def overview(self) -> dict[str, float | None]:
+        """The table in figures: rows, columns, domains, groups; noise and explained variance, or classes."""
+        ready = self.prepared
+        sizes = {
+            "rows": len(ready.y),
+            "columns": len(ready.columns),
+            "domains": len(self.domains),
+            "groups of rows": len(self.strata),
+        }
+        if self.task == "regression":
+            figures = {"noise": self.noise, "variance explained": 1 - float(squared(self).mean())}
+        else:
+            count = np.unique(ready.y, return_counts=True)[1]
+            figures = {"classes": len(count), "largest class": count.max() / len(ready.y), "wrong labels": self.noise}
+        return {name: float(value) if np.isfinite(value) else None for name, value in (sizes | figures).items()}
 
     def figure(self) -> "Figure":
         """The noise of strata by domains as a heat map."""
@@ -478,8 +506,10 @@ def _slopes(ready: Prepared, found: Suspicion, names: NDArray[Any]) -> pd.DataFr
         )
         for j in found.flagged
     ]
-    empty = pd.DataFrame({"feature": [], "domain": [], "slope": [], "error": []})
-    return pd.concat(parts, ignore_index=True) if parts else empty
+    empty = pd.DataFrame({"feature": [], "domain": [], "slope": np.zeros(0), "error": np.zeros(0)})
+    table = pd.concat(parts, ignore_index=True) if parts else empty
+    reach = 1.96 * table["error"]
+    return table.assign(low=table["slope"] - reach, high=table["slope"] + reach)
 
 
 def _sources(ready: Prepared) -> list[str]:

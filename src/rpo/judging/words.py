@@ -1,98 +1,174 @@
-"""What was found, in sentences."""
+"""What was found, in sentences: what is wrong first, at most five."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from rpo.functional.statistics import MIN_ROWS
+from rpo.judging.columns.findings import MOST_NAMED, Speech, listed, percent, sentence
 
 if TYPE_CHECKING:
     from rpo.judging.quality import Quality
 
-MOST_NAMED = 3
+MOST_FINDINGS = 5
+MOST_COLUMNS = 3  # of them about columns, if there is something else to say
+GRAVE = 0.35  # findings about columns of that weight come before noise, lesser ones after it
+
+Said = tuple[str, str]
+"""The table that has the evidence, and one sentence."""
 
 
-def summary(found: "Quality") -> tuple[str, ...]:
-    """Noise, level, relation, suspicious features, scarcity, a sentence each; then what is wrong with columns."""
-    said = [noisy_words(found), level_words(found), relation_words(found), feature_words(found), scarce_words(found)]
-    columns = [finding.words for finding in found.columns.findings if finding.wrong]
-    return (*(sentence for sentence in said if sentence), *columns[:MOST_NAMED])
+def findings(found: "Quality") -> tuple[Said, ...]:
+    """At most five: what is wrong, the gravest first; else that nothing is; then what is merely different."""
+    speech = Speech(found.prepared.domain or "domain", tuple(str(name) for name in found.domains["domain"]))
+    about = [(f.weight >= GRAVE, ("columns", f.words)) for f in found.columns.findings if f.wrong]
+    judged = _some(
+        ("domains", noisy_domains(found, speech)),
+        ("features", suspicious_features(found, speech)),
+        ("domains", other_relations(found, speech)),
+        ("strata", noisy_strata(found)),
+    )
+    about = about[: max(MOST_COLUMNS, MOST_FINDINGS - len(judged))]
+    wrong = [said for grave, said in about if grave] + judged + [said for grave, said in about if not grave]
+    unknown = _some(("domains", cannot_tell(found, speech)))
+    if not wrong and not unknown:
+        unknown = [("domains", f"Nothing wrong was found in {_extent(found, speech)}.")]
+    different = _some(("domains", levels(found, speech)), ("domains", too_small(found, speech)))
+    return (*wrong, *unknown, *different)[:MOST_FINDINGS]
 
 
-def noisy_words(found: "Quality") -> str:
-    """Where the target is noisier than elsewhere, or that it is nowhere, or that it cannot be told."""
-    tables = (("domain", found.domains), ("stratum", found.strata))
-    parts = [part for kind, table in tables if (part := _noisy(found, kind, table[table["noisy"]]))]
-    if parts:
-        return f"{' '.join(parts)}"
-    if not any(table["judged"].sum() > 1 for _, table in tables):
-        if found.task == "classification" and (found.domains["n"] >= MIN_ROWS).sum() > 1:
-            return "Cannot tell which labels are wrong: the columns hardly predict the target."
-        return f"Cannot tell whether noise differs: fewer than two domains have {MIN_ROWS} rows or more."
-    what = "labels agree less with the rest" if found.task == "classification" else "the target is noisier"
-    return f"There is no domain or group of rows for which {what} with certainty."
+def _some(*said: Said) -> list[Said]:
+    return [one for one in said if one[1]]
 
 
-def _noisy(found: "Quality", kind: str, table: pd.DataFrame) -> str:
-    if table.empty:
+def _extent(found: "Quality", speech: Speech) -> str:
+    rows = f"the {len(found.prepared.y):,} rows"
+    return rows if len(found.domains) == 1 else f"{rows} of {len(found.domains):,} {speech.many}"
+
+
+def cannot_tell(found: "Quality", speech: Speech) -> str:
+    """Why noise could not be judged, if it could not."""
+    if any(table["judged"].sum() > 1 for table in (found.domains, found.strata)):
         return ""
+    if found.task == "classification" and (found.domains["n"] >= MIN_ROWS).any():
+        return f"Cannot tell which labels are wrong: the columns hardly predict {found.prepared.target}."
+    if len(found.domains) == 1:
+        return "Cannot tell whether noise differs between domains: there is only one."
+    return f"Cannot tell whether noise differs: fewer than two {speech.many} have {MIN_ROWS} rows or more."
+
+
+def noisy_domains(found: "Quality", speech: Speech) -> str:
+    """In which domains the target is noisier, or labels are wrong, and by how much."""
+    places = np.flatnonzero(found.domains["noisy"]).tolist()
+    if not places:
+        return ""
+    table = found.domains.iloc[places]
     if found.task == "classification":
-        named = [
-            f"{name} (an estimated {rate:.0%} are wrong, {low:.0%} to {high:.0%})"
-            for name, rate, low, high in zip(table[kind], table["noise"], table["low"], table["high"], strict=True)
-        ]
-        return f"Labels agree less with the rest in {_listed(named)}."
-    named = [f"{name} ({ratio:.1f} times the rest)" for name, ratio in zip(table[kind], table["ratio"], strict=True)]
-    return f"The target is noisier in {_listed(named)}."
+        return f"Labels of {speech.some(places)} agree less with the rest: {_wrong(table)}."
+    return f"In {speech.some(places)}, {found.prepared.target} is {_times(table)} as noisy as in {speech.rest(places)}."
 
 
-def level_words(found: "Quality") -> str:
-    """Which domains differ in level."""
-    table = found.domains[found.domains["shifted"]]
+def noisy_strata(found: "Quality") -> str:
+    """The same of groups of rows."""
+    table = found.strata[found.strata["noisy"]]
     if table.empty:
         return ""
-    order = (table["offset"].abs() / (table["offset_high"] - table["offset_low"])).sort_values(ascending=False).index
-    unit = " points" if found.task == "classification" else ""
-    scale = 100 if found.task == "classification" else 1
-    named = [f"{table['domain'][i]} ({table['offset'][i] * scale:+.3g}{unit})" for i in order]
-    verb = "differs" if len(named) == 1 else "differ"
-    return f"{_listed(named)} {verb} in level from what the columns explain; that is no noise."
+    names = "; ".join(table["stratum"][:MOST_NAMED])
+    more = f"; and {len(table) - MOST_NAMED} more" if len(table) > MOST_NAMED else ""
+    where = f"rows with {names}" if len(table) == 1 else f"{len(table)} groups of rows ({names}{more})"
+    if found.task == "classification":
+        return f"Labels of {where} agree less with the rest: {_wrong(table)}."
+    return f"Among {where}, {found.prepared.target} is {_times(table)} as noisy as among the others."
 
 
-def relation_words(found: "Quality") -> str:
-    """In which domains the columns mean something else."""
-    names = found.domains[found.domains["differs"]]["domain"].tolist()
-    return f"The columns relate to the target in another way in {_listed(names)}." if names else ""
+def _wrong(table: pd.DataFrame) -> str:
+    if len(table) == 1:
+        rate, low, high = table[["noise", "low", "high"]].to_numpy(float)[0].tolist()
+        return f"an estimated {percent(rate)} are wrong ({_span(low, high)})"
+    return f"an estimated {_span(table['noise'].min(), table['noise'].max())} are wrong"
 
 
-def feature_words(found: "Quality") -> str:
-    """Which features mean something else in other domains."""
+def _span(low: float, high: float) -> str:
+    """A range of shares.
+
+    >>> _span(0.09, 0.27), _span(0.0, 0.004)
+    ('9–27 %', '0 % to 0.4 %')
+    """
+    first, last = percent(low), percent(high)
+    if first == last:
+        return last
+    whole = all(part.removesuffix(" %").isdigit() for part in (first, last))
+    return f"{first.removesuffix(' %')}–{last}" if whole and low > 0 else f"{first} to {last}"
+
+
+def _times(table: pd.DataFrame) -> str:
+    first, last = f"{table['ratio'].min():.1f}", f"{table['ratio'].max():.1f}"
+    return f"{last} times" if first == last else f"{first} to {last} times"
+
+
+def suspicious_features(found: "Quality", speech: Speech) -> str:
+    """Which features relate to the target differently in other domains."""
     table = found.features[found.features["suspicious"]]
     if table.empty:
         return ""
-    named = [
-        f"{row.feature} (slope of what is left {row.lowest:+.2g} in {row.lowest_domain}, {row.highest:+.2g} in "
-        f"{row.highest_domain})"
-        for row in table.itertuples()
-    ]
-    return f"Suspicious: the relation to the target differs between domains for {_listed(named)}."
+    row = table.iloc[0]
+    verb, slope = ("relates", "its slope") if len(table) == 1 else ("relate", f"the slope of {row['feature']}")
+    return (
+        f"{listed(table['feature'].tolist())} {verb} to {found.prepared.target} differently from {speech.word} to "
+        f"{speech.word}: {slope} differs from the common one by {_signed(row['lowest'])} in "
+        f"{_one(speech, row['lowest_domain'])} and by {_signed(row['highest'])} in "
+        f"{_one(speech, row['highest_domain'])}."
+    )
 
 
-def scarce_words(found: "Quality") -> str:
-    """What is scarce, and what is too small to judge."""
+def _one(speech: Speech, name: object) -> str:
+    return speech.one(speech.names.index(str(name)))
+
+
+def other_relations(found: "Quality", speech: Speech) -> str:
+    """In which domains the columns mean something else."""
+    places = np.flatnonzero(found.domains["differs"]).tolist()
+    if not places:
+        return ""
+    return f"In {speech.some(places)}, the columns relate to {found.prepared.target} in another way than elsewhere."
+
+
+def levels(found: "Quality", speech: Speech) -> str:
+    """Which domains differ in level, the surest first."""
+    table = found.domains[found.domains["shifted"]]
+    if table.empty:
+        return ""
+    surely = table["offset"].abs() / (table["offset_high"] - table["offset_low"]).clip(lower=1e-300)
+    table = table.loc[surely.sort_values(ascending=False, kind="stable").index]
+    places = table.index.tolist()
+    verb = "differs" if len(places) == 1 else "differ"
+    noise = "" if table["noisy"].any() else ", not in noise"
+    return sentence(f"{speech.some(places)} {verb} in level{noise}: {_level(found, table)}.")
+
+
+def _level(found: "Quality", table: pd.DataFrame) -> str:
+    """By how much, at most."""
+    what, scale, unit, words = found.prepared.target, 1.0, "", ("lower", "higher")
+    if found.task == "classification":
+        classes = np.unique(found.prepared.y)
+        what = f"{what} = {classes[1]}" if len(classes) == 2 else "a class"
+        scale, unit, words = 100.0, " percentage points", ("less frequent", "more frequent")
+    ends = [scale * float(table["offset"].min()), scale * float(table["offset"].max())]
+    said = [f"{abs(end):.2g}{unit} {words[end > 0]}" for end in dict.fromkeys(ends)]
+    if len(said) == 2 and ends[0] * ends[1] > 0:
+        said = [f"{min(map(abs, ends)):.2g} to {max(map(abs, ends)):.2g}{unit} {words[ends[0] > 0]}"]
+    return f"{what} is {' to '.join(said)} than the columns explain"
+
+
+def too_small(found: "Quality", speech: Speech) -> str:
+    """How many domains are too small to judge."""
     small = int((found.domains["n"] < MIN_ROWS).sum())
-    scarce = int((found.domains["scarce"] & (found.domains["n"] >= MIN_ROWS)).sum())
-    parts = []
-    if small:
-        parts.append(f"{small} of {len(found.domains)} domains have fewer than {MIN_ROWS} rows, too few to judge")
-    if scarce:
-        parts.append(f"{scarce} have less than half the average number of rows")
-    return f"{'; '.join(parts)}." if parts else ""
+    if not small:
+        return ""
+    have = "has" if small == 1 else "have"
+    return f"{small:,} of {len(found.domains):,} {speech.many} {have} fewer than {MIN_ROWS} rows: too few to judge."
 
 
-def _listed(names: Sequence[str]) -> str:
-    shown, more = [str(name) for name in names[:MOST_NAMED]], len(names) - MOST_NAMED
-    if more > 0:
-        return f"{', '.join(shown)} and {more} more"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+def _signed(value: float) -> str:
+    return f"{value:+.2g}".replace("-", "−")

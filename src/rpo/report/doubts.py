@@ -1,6 +1,5 @@
 """How the page was computed, and its limitations."""
 
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from rpo.functional.statistics import MIN_ROWS
@@ -45,5 +44,4 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (
         "done": done,
         "doubts": doubts,
         "notes": ready.notes,
-        "version": version("rpo"),
     }

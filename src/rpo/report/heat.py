@@ -1,29 +1,31 @@
-"""The heat map: noise and density of every stratum in every domain."""
+"""Cells as a heat map: the noise of every group of rows in every domain."""
 
 from typing import TYPE_CHECKING, Any
 
 from rpo.judging.heat_map import heat
+from rpo.report.page_numbers import noise_digits
 
 if TYPE_CHECKING:
     from rpo.judging import Quality
 
-MOST_DOMAINS, MOST_STRATA = 60, 24
+MOST_DOMAINS, MOST_STRATA = 100, 24
 
 
 def section(found: "Quality", shorter: int) -> dict[str, Any]:
-    """Domains down, strata across, both noisiest first."""
+    """Domains down, groups across, both noisiest first."""
     domains = found.domains["domain"].tolist()[: MOST_DOMAINS // shorter]
     strata = found.strata["stratum"].tolist()[: MOST_STRATA // min(shorter, 4)]
     cells: dict[tuple[str, str], Any] = {(row["domain"], row["stratum"]): row for row in found.cells.to_dict("records")}
     return {
         "kind": "heat",
         "id": "heat",
-        "title": "Noise and density, stratum by domain",
+        "title": "Groups of rows in each domain",
         "strata": strata,
         "rows": [
             {"domain": domain, "cells": [_cell(cells.get((domain, stratum)), found) for stratum in strata]}
             for domain in domains
         ],
+        "digits": noise_digits([found.noise], found.task),
         "overall": found.noise,
         "regression": found.task == "regression",
         "left_domains": len(found.domains) - len(domains),
@@ -32,6 +34,11 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:
 
 
 def _cell(row: dict[str, Any] | None, found: "Quality") -> dict[str, Any] | None:
+    """Its colour: red if surely noisier after correction; else only where the interval leaves out the noise overall."""
     if row is None:
         return None
-    return row | {"heat": heat(row["noise"], found.noise, classes=found.task == "classification")}
+    strength = abs(heat(row["noise"], found.noise, classes=found.task == "classification"))
+    colour = (
+        "hot" if row["noisy"] else "warm" if row["low"] > found.noise else "cold" if row["high"] < found.noise else ""
+    )
+    return row | {"colour": colour, "heat": strength}

@@ -8,29 +8,37 @@ gives the same heat map as a matplotlib figure.
 import base64
 import hashlib
 import os
+from collections.abc import Mapping
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rpo.exceptions import InputError
 from rpo.io import p_text
-from rpo.report import domains, doubts, heat, held_out, rows, strata, summary
-from rpo.report.page_numbers import decimals, number, sortable
+from rpo.report import columns, domains, doubts, heat, held_out, paper, rows, strata, summary
+from rpo.report.page_numbers import amount, decimals, number, percent, plain, sortable
 
 if TYPE_CHECKING:
     from rpo.judging import Quality
 
 FOLDER = Path(__file__).parent
-MOST_BYTES = 1_000_000
-SECTIONS = (summary, domains, heat, strata, rows, doubts)
+MOST_BYTES = 1_500_000
+SECTIONS = (summary, domains, columns, strata, heat, rows, doubts, paper)
 
 
-def render(found: "Quality", *, title: str = "table", comparison: held_out.HeldOut | None = None) -> str:
-    """The page as text, with the held-out performance if methods were compared; shorter if it would pass a megabyte."""
+def render(
+    found: "Quality",
+    *,
+    title: str = "table",
+    comparison: held_out.HeldOut | None = None,
+    about: Mapping[str, str | int] | None = None,
+) -> str:
+    """The page as text, with the held-out performance if methods were compared; shorter if it would pass 1.5 MB."""
     for shorter in (1, 2, 4, 16):
         sections = [module.section(found, shorter) for module in SECTIONS]
         if comparison is not None:
-            sections.insert(-1, held_out.section(comparison, shorter))
+            sections.insert(-2, held_out.section(comparison, shorter))
         page: str = (
             _environment()
             .get_template("page.html")
@@ -38,6 +46,7 @@ def render(found: "Quality", *, title: str = "table", comparison: held_out.HeldO
                 title=title,
                 target=found.prepared.target,
                 sections=sections,
+                about={"rows": f"{len(found.weight):,}", "version": version("rpo")} | dict(about or {}),
                 style=_text("style.css"),
                 script=_text("sort.js"),
                 script_hash=_hash(_text("sort.js")),
@@ -45,7 +54,7 @@ def render(found: "Quality", *, title: str = "table", comparison: held_out.HeldO
         )
         if len(page.encode()) < MOST_BYTES:
             return page
-    raise InputError("the page would pass a megabyte: the table's domains and strata have names that are too long")
+    raise InputError("the page would pass 1.5 MB: the table's domains and strata have names that are too long")
 
 
 def write_report(
@@ -54,11 +63,12 @@ def write_report(
     *,
     title: str = "table",
     comparison: held_out.HeldOut | None = None,
+    about: Mapping[str, str | int] | None = None,
 ) -> None:
     """Write the page, whole or not at all."""
     from rpo.io import write_whole
 
-    write_whole(Path(path), render(found, title=title, comparison=comparison))
+    write_whole(Path(path), render(found, title=title, comparison=comparison, about=about))
 
 
 @cache
@@ -72,7 +82,8 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "decimals": decimals, "short": short, "sortable": sortable, "p": p_text}
+    filters = (amount, decimals, number, percent, plain, short, sortable)
+    environment.filters |= {"p": p_text} | {function.__name__: function for function in filters}
     return environment
 
 

@@ -1,8 +1,9 @@
-"""Strata in plain terms, noisiest first."""
+"""Groups of rows in plain terms, noisiest first."""
 
 from typing import TYPE_CHECKING, Any
 
-from rpo.report.domains import intervals
+from rpo.report.drawing import from_zero
+from rpo.report.page_numbers import noise_digits
 
 if TYPE_CHECKING:
     from rpo.judging import Quality
@@ -11,7 +12,7 @@ MOST = 100
 
 
 def section(found: "Quality", shorter: int) -> dict[str, Any]:
-    """A row for each stratum, with the drawing of its interval."""
+    """A row for each group, with the drawing of its interval."""
     shown = found.strata.head(MOST // shorter)
     return {
         "kind": "strata",
@@ -19,7 +20,8 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:
         "title": "Groups of rows",
         "rows": shown.to_dict("records"),
         "left": len(found.strata) - len(shown),
-        "drawings": intervals(shown, found.noise),
+        "noises": from_zero(shown["low"], shown["noise"], shown["high"], found.noise),
+        "digits": noise_digits(shown["noise"], found.task),
         "overall": found.noise,
         "searched": found.groups.searched,
         "differ": bool(found.strata["noisy"].any()),

@@ -1,28 +1,30 @@
-"""The head of the page: two sentences and the figures behind them."""
+"""The head of the page: at most five findings, each with a link to its evidence, and the table in figures."""
 
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from rpo.report.page_numbers import decimals, number, percent
 
 if TYPE_CHECKING:
     from rpo.judging import Quality
 
+SHARES = ("variance explained", "largest class", "wrong labels")
+PLACES = {"domains": "domains", "strata": "groups of rows", "features": "columns", "columns": "columns"}
+
 
 def section(found: "Quality", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all sections have one signature)
-    """Sentences, and tiles of figures."""
-    ready = found.prepared
-    tiles = [
-        ("rows", number(len(ready.y))),
-        ("domains", number(len(found.domains))),
-        ("groups of rows", number(len(found.strata))),
-    ]
-    if ready.task == "regression":
-        tiles.append(("noise overall", number(found.noise, decimals([found.noise]))))
-        explained = 1 - np.mean((ready.y - found.expected.value) ** 2) / np.var(ready.y)
-        tiles.append(("of the variance explained", percent(float(explained))))
-    else:
-        share = np.unique(ready.y, return_counts=True)[1].max() / len(ready.y)
-        tiles += [("classes", number(len(np.unique(ready.y)))), ("largest class", percent(share))]
-    return {"kind": "summary", "id": "summary", "sentences": found.summary, "tiles": tiles}
+    """Sentences with their places, and tiles of figures."""
+    return {
+        "kind": "summary",
+        "id": "summary",
+        "title": "What to do first",
+        "findings": [(sentence, PLACES[place], place) for place, sentence in found.findings],
+        "tiles": [(name, _figure(name, value)) for name, value in found.overview.items()],
+    }
+
+
+def _figure(name: str, value: float | None) -> str:
+    if value is None:
+        return "cannot tell"
+    if name in SHARES:
+        return percent(value)
+    return number(int(value)) if value.is_integer() else number(value, decimals([value]))

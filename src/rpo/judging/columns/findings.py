@@ -72,8 +72,8 @@ class Speech:
 
     @property
     def many(self) -> str:
-        """The plural, if the word is one; a column called schoolNR has none."""
-        if not re.fullmatch(r"[a-zA-Z]?[a-z]+", self.word):
+        """The plural, if the word is one; a column called schoolNR, or d, has none."""
+        if not re.fullmatch(r"[a-zA-Z][a-z]{2,}", self.word):
             return "domains"
         if re.search(r"[^aeiou]y$", self.word):
             return f"{self.word[:-1]}ies"

@@ -1,5 +1,6 @@
 "use strict";
 // A click on a heading sorts by its column: first up, then down; what has no value stays at the end.
+const arranged = new Map();
 for (const table of document.querySelectorAll("table.sortable")) {
   const headings = [...table.tHead.rows[0].cells];
   headings.forEach((heading, column) => heading.querySelector("button").addEventListener("click", () => {
@@ -18,5 +19,32 @@ for (const table of document.querySelectorAll("table.sortable")) {
       return down ? -order : order;
     });
     table.tBodies[0].append(...rows.map(({ row }) => row));
+    arranged.get(table)?.();
   }));
+}
+// Long tables show their first rows, all of them on demand, or those that a search finds.
+const FIRST = 20;
+for (const tools of document.querySelectorAll(".tools")) {
+  const table = tools.nextElementSibling.querySelector("table");
+  const [search, all, said] = ["input", "button", "output"].map((name) => tools.querySelector(name));
+  const arrange = () => {
+    const words = search.value.trim().toLowerCase();
+    const whole = all.getAttribute("aria-pressed") === "true";
+    let shown = 0;
+    for (const row of table.tBodies[0].rows) {
+      row.hidden = words ? !row.textContent.toLowerCase().includes(words) : !whole && shown >= FIRST;
+      shown += row.hidden ? 0 : 1;
+    }
+    all.hidden = words !== "";
+    said.textContent = words || !whole ? `${shown} of ${table.tBodies[0].rows.length} shown` : "";
+  };
+  search.addEventListener("input", arrange);
+  all.addEventListener("click", () => {
+    const whole = all.getAttribute("aria-pressed") !== "true";
+    all.setAttribute("aria-pressed", String(whole));
+    arrange();
+  });
+  arranged.set(table, arrange);
+  tools.hidden = false;
+  arrange();
 }
