@@ -102,6 +102,11 @@ def test_strong_penalties_warn_of_collapse_and_calibrated_ones_do_not():
     with pytest.warns(CollapseWarning):
         DomainRegressor("irm-lip", hyperparameters={"eta": 100.0}, steps=20).fit(X, y, domains=domain)
     RPORegressor(steps=20).fit(X, y, domains=domain, strata=stratum)
+    # Nor where one domain has most of the target's variance; a strength that is asked for is kept, with a warning.
+    y = y * np.where(domain == domain[0], 9.0, 1.0)
+    RPORegressor(steps=20).fit(X, y, domains=domain, strata=stratum)
+    with pytest.warns(CollapseWarning):
+        RPORegressor(steps=20, strength=9.0).fit(X, y, domains=domain, strata=stratum)
 
 
 def test_the_paper_to_the_letter_is_one_word_away():

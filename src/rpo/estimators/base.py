@@ -20,7 +20,7 @@ from rpo.engine.config import default_batch_size
 from rpo.engine.method import State
 from rpo.engine.training import first_stage, net_of
 from rpo.estimators.inputs import Array, check_finite, check_kinds, check_weight, is_widths, weighted_moments
-from rpo.estimators.quality import collapse_strength, fitted_penalties, quality_table
+from rpo.estimators.quality import fitted_penalties, quality_table
 from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning
 from rpo.functional.losses import Task
 from rpo.grouping import find_strata
@@ -28,6 +28,7 @@ from rpo.grouping.cells import codes
 from rpo.grouping.choice import chosen_grouping
 from rpo.mapped import blocks, is_mapped, on_disk
 from rpo.methods import Method
+from rpo.methods.terms import collapse_strength
 
 # Up to this many rows double precision costs next to nothing; beyond, it takes twice the time.
 DOUBLE_ROWS = 1_000

@@ -1,4 +1,4 @@
-"""What a fitted model says about the data: cells from worst to best, penalties, and the danger of collapse."""
+"""What a fitted model says about the data: cells from worst to best, and penalties."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rpo.engine import Data
-from rpo.estimators.inputs import Array
 from rpo.functional.statistics import MIN_ROWS, cell_weight
 
 
@@ -57,14 +56,3 @@ def fitted_penalties(
     eta = pd.Series(state["eta"].astype(float), index=pd.Index(domains, name="domain"), name="eta")
     rho = quality.set_index(["domain", "stratum"])["rho"]
     return FittedPenalties(eta, rho, float(state["lam"]), scheme)
-
-
-def collapse_strength(data: Data, eta: Array, reduction: str) -> float:
-    r"""Σ_e η_e m_e² / Σ_e m_e, m_e = E_e[y²]: above 2 the loss has a second minimum near zero.
-
-    Along f = t·y the loss is (1 − t)² (Σ_e m_e + 4t² Σ_e η_e m_e²). In the sum form m_e is Σ_i y_i².
-    """
-    size = data.size(1)[0].numpy()
-    square = np.bincount(data.domain.numpy(), (data.weight * data.y.square()).numpy(), minlength=data.n_domains)
-    power = square if reduction == "sum" else square / np.maximum(size, 1e-300)
-    return float((eta * power**2).sum() / power.sum())

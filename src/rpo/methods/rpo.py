@@ -16,7 +16,7 @@ from rpo.engine.nets import Net, Params
 from rpo.exceptions import InputError
 from rpo.functional.penalties import Penalties, optimal_lambda, optimal_penalties
 from rpo.functional.statistics import Array, borrow, cell_weight, r_hat, shrink, sigma
-from rpo.methods.terms import ANNEAL, ESTIMATOR, REDUCTION, RESCALE, lipirm
+from rpo.methods.terms import ANNEAL, ESTIMATOR, REDUCTION, RESCALE, collapse_strength, lipirm
 
 if TYPE_CHECKING:
     from rpo.engine.training import Preparation
@@ -46,6 +46,7 @@ OPTIONS = {
     "folds": Choice(0, words="Folds of the first stage, so that no residual is of a row trained on; 0 for none."),
 }
 SCHEMES = {"calibrated": {"reduction": "mean", "anneal": 0.25, "rescale": "divide", "folds": 4}}
+MOST_COLLAPSE = 1.5  # of the calibrated η; from 2 on, predicting zero is a minimum
 LATER = ("strength", "anneal")
 
 
@@ -60,9 +61,10 @@ def algorithm_1(run: "Preparation") -> State:
     sigmas = [s if literal else shrink(borrow(s, n), n) for s, n in noise]
     # 5. For all e and k, compute ρ_k* and η_e* using Proposition 1.
     penalties = [penalties_of(run, model, sigmas[model]) for model in range(run.models)]
+    etas = [p.eta if literal else p.eta * unharmed(run, model, p.eta) for model, p in enumerate(penalties)]
     # 6. Randomly reinitialise the parameters.  7. Train with the LipIRM loss: the engine does, with this state.
     return {
-        "eta": run.tensor([p.eta for p in penalties]) * run.number("strength")[:, None],
+        "eta": run.tensor(etas) * run.number("strength")[:, None],
         "rho": run.tensor([np.nan_to_num(p.rho) for p in penalties]),
         "lam": first["lam"],
         "sigma": run.tensor([np.nan_to_num(s) for s in sigmas]),
@@ -118,6 +120,16 @@ def penalties_of(run: "Preparation", model: int, noise: Array) -> Penalties:
     )
 
 
+def unharmed(run: "Preparation", model: int, eta: Array) -> float:
+    r"""min(1, 3/2 · Σ_e m_e/Σ_e η_e m_e²), m_e = E_e[y²]: keeps η where predicting zero is no minimum of the loss.
+
+    Where a few domains have most of the target's variance, η of mean one would be too strong for them.
+    """
+    if run.data.task != "regression" or run.option("reduction") == "sum":
+        return 1.0
+    return min(1.0, MOST_COLLAPSE / max(collapse_strength(run.data, eta, "mean", model), 1e-300))
+
+
 def centre_of(run: "Preparation", model: int) -> Array:
     r"""What the dummy classifier stretches the output about: zero, or (calibrated) log-odds of the classes' shares.
 
@@ -170,7 +182,7 @@ _algorithm_1 = partial(
     first_stage=first_stage,
     later=LATER,
     schemes=SCHEMES,
-    version=3,
+    version=4,
     cite="Yu et al. 2022",
     reference=REFERENCE,
 )

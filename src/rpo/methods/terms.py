@@ -1,15 +1,17 @@
 """Terms that several methods share."""
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from rpo.engine.data import Batch
+from rpo.engine.data import Batch, Data
 from rpo.engine.method import Choice, Terms, Values, log_uniform, uniform
 from rpo.engine.nets import Net, Params
 from rpo.functional.domains import domain_mean, domain_share, domain_sum, mean_over_domains
 from rpo.functional.lipirm import lipirm_terms, squared_mean
 from rpo.functional.losses import Task, sample_loss
+from rpo.functional.statistics import Array
 
 ETA = log_uniform(100.0, 0.1, 1e5, "Strength η of the IRM penalty once it is in force.")
 ANNEAL = uniform(0.25, 0.0, 0.9, "Share of the training before the penalty is in force.")
@@ -123,6 +125,21 @@ def irm(dummy: Tensor, batch: Batch, hp: Values) -> tuple[Tensor, Tensor]:
     eta, divisor = annealed(hp.eta, batch, hp)
     square = squared_mean(dummy, batch.domain, batch.weight, len(batch.size), hp.estimator)
     return eta * mean_over_domains(square, batch.size), divisor
+
+
+def collapse_strength(data: Data, eta: Array, reduction: str, model: int = 0) -> float:
+    r"""Σ_e η_e m_e² / Σ_e m_e, m_e = E_e[y²]: above 2 the loss has a second minimum near zero.
+
+    Along f = t·y the loss is (1 − t)² (Σ_e m_e + 4t² Σ_e η_e m_e²). In the sum form m_e is Σ_i y_i².
+    """
+    domain, y = (value[model] if data.stacked else value for value in (data.domain, data.y))
+    weight = data.weight[model] if data.weight.dim() == 2 else data.weight
+    size, square = (
+        np.bincount(domain.cpu().numpy(), value.cpu().numpy(), minlength=data.n_domains)
+        for value in (weight, weight * y.square())
+    )
+    power = square if reduction == "sum" else square / np.maximum(size, 1e-300)
+    return float((eta * power**2).sum() / max(float(power.sum()), 1e-300))
 
 
 def lipirm(
