@@ -166,3 +166,16 @@ def test_columns_are_looked_at_before_any_model_and_said_in_the_summary():
     assert first == "Site b records pressure = 0 in all of its 48 rows; the other sites never do."
     assert first in found.summary
     assert found.columns.missing.shape == (4, 2)
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_with_more_columns_than_rows_of_a_domain_noise_is_still_noise(seed):
+    """Slopes of a domain's own would pass through all of its rows: nothing would be left, and any rest look large."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(240, 40))
+    y = X[:, 0] - 0.5 * X[:, 1] + 0.4 * rng.normal(size=240)
+    found = rpo.quality(X, y, domains=np.repeat(np.arange(8), 30), grouping="none", progress=False)
+    assert found.noise == pytest.approx(0.4, rel=0.25)
+    assert found.domains["noise"].between(0.2, 0.8).all()
+    assert not found.domains["noisy"].any()
+    assert (found.weight == 1).all()

@@ -1,4 +1,4 @@
-"""Three tables judged once, for the tests of their pages."""
+"""Four tables judged once, for the tests of their pages."""
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,21 @@ def uneven():
 
 
 @pytest.fixture(scope="session")
+def clinics():
+    """Classes; one site has a column of zeros, two lack another, labels of the last are often wrong."""
+    rng = np.random.default_rng(3)
+    n, site = 320, np.repeat(list("ABCD"), 80)
+    frame = pd.DataFrame({"site": site, "age": rng.normal(54, 9, n).round(), "peak": rng.exponential(1, n).round(1)})
+    frame["chol"] = np.where(site == "B", 0.0, rng.normal(245, 50, n).round())
+    frame["vessels"] = np.where(np.isin(site, ["B", "D"]), np.nan, rng.integers(0, 4, n))
+    frame["sex"] = np.array(["f", "m"])[rng.integers(0, 2, n)]
+    ill = (frame["age"] - 54) / 9 + frame["peak"] + (frame["sex"] == "m") > 1.5
+    turned = (site == "D") & (rng.random(n) < 0.3)
+    frame["disease"] = np.where(ill ^ turned, "yes", "no")
+    return rpo.quality(frame, target="disease", domain="site")
+
+
+@pytest.fixture(scope="session")
 def hostile():
     """Classes; every name is an attack."""
     rng = np.random.default_rng(0)
@@ -38,7 +53,7 @@ def hostile():
     return rpo.quality(frame, target=SCRIPT, domain="<img src=x onerror=alert(2)>", strata=["</style></script>"])
 
 
-@pytest.fixture(scope="session", params=["radon", "uneven", "hostile"])
+@pytest.fixture(scope="session", params=["radon", "uneven", "clinics", "hostile"])
 def found(request):
-    """Each of the three in turn."""
+    """Each of the four in turn."""
     return request.getfixturevalue(request.param)

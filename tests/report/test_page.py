@@ -83,3 +83,37 @@ def test_one_domain_and_one_stratum_still_make_a_page():
     page = render(rpo.quality(frame, target="y", grouping="none"))
     assert "There is only one domain" in page
     assert "Cannot tell whether noise differs" in page
+
+
+def test_what_is_wrong_with_columns_is_said_and_mapped(clinics):
+    page = render(clinics)
+    part = page.split('<section id="columns">')[1].split("</section>")[0]
+    said = "Site B records chol = 0 in all of its 80 rows; the other sites never do."
+    assert page.index(said) < page.index('<section id="domains">')
+    assert said in part
+    gaps, shift = part.split('<h3 id="missing">')[1].split('<h3 id="shift">')
+    assert re.findall(r'<button type="button">([^<]*)</button>', gaps) == ["domain", "vessels"]
+    assert re.findall(r"<td[^>]*>(\d+)\xa0%</td>", gaps) == ["0", "100", "0", "100"]
+    # There are more columns than domains: columns go down, those that differ most first.
+    assert re.findall(r'<th scope="row">([^<]*)</th>', shift)[0] == "chol"
+    assert 'class="d4"' in shift
+
+
+def test_columns_without_a_fault_are_one_sentence_each(uneven):
+    part = render(uneven).split('<section id="columns">')[1].split("</section>")[0]
+    assert "Nothing wrong was found in any column." in part
+    assert "No value is missing." in part
+
+
+def test_two_hundred_domains_and_a_hundred_columns_stay_below_the_limit(uneven):
+    rng = np.random.default_rng(0)
+    domains, columns = [f"county number {i}" for i in range(200)], [f"a column of number {i}" for i in range(100)]
+    gaps = pd.DataFrame(rng.random((200, 100)), index=domains, columns=columns)
+    shift = pd.DataFrame(rng.normal(size=(200, 100)), index=domains, columns=columns)
+    many = pd.concat([uneven.domains.iloc[[0]]] * 200, ignore_index=True).assign(domain=domains)
+    page = render(replace(uneven, domains=many, columns=replace(uneven.columns, missing=gaps, shift=shift)))
+    assert len(page.encode()) < 1_500_000
+    maps = page.split('<h3 id="missing">')[1].split('<h3 id="features">')[0]
+    assert maps.count('<th scope="row">') == 2 * 200
+    assert maps.count("<td") == 2 * 200 * 100
+    assert "are not shown" not in maps

@@ -23,11 +23,14 @@ class Ridge(NamedTuple):
         return x @ self.coef + self.intercept
 
 
-def gcv_ridge(x: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None, penalties: Array = PENALTIES) -> Ridge:
+def gcv_ridge(
+    x: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None, penalties: Array = PENALTIES, *, most: float = 1.0
+) -> Ridge:
     r"""min_ab Σ_i w_i (y_i − a − x_i b)² + α n Σ_j s_j² b_j², s_j the deviation of column j.
 
-    α minimises GCV = RSS/(n − df)² (Golub, Heath and Wahba 1979). From the Gram matrix: a tenth of the time that a
-    decomposition of x itself takes where rows are many.
+    α minimises GCV = RSS/(n − df)² (Golub, Heath and Wahba 1979) where df is at most `most` · n: near n GCV is no
+    guide, for a fit through every row leaves nothing. From the Gram matrix: a tenth of the time that a decomposition of
+    x itself takes where rows are many.
 
     >>> x = np.linspace(0, 1, 50)[:, None]
     >>> line = gcv_ridge(x, 3 * x[:, 0] + 1)
@@ -52,6 +55,7 @@ def gcv_ridge(x: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None, penal
     freedom = 1 + (spectrum * weights).sum(1)
     rss = total - 2 * weights @ cross**2 + weights**2 @ (spectrum * cross**2)
     gcv = np.maximum(rss, 1e-14 * total) / np.maximum(n - freedom, 0.5) ** 2
+    gcv = np.where(freedom <= max(most * n, float(freedom.min())), gcv, np.inf)
     best = len(gcv) - 1 - int(np.argmin(gcv[::-1]))  # of equals the smoothest
     coef = inverse * (basis @ (weights[best] * cross))
     return Ridge(coef, mean - float(middle @ coef), float(freedom[best]))

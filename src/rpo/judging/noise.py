@@ -29,6 +29,9 @@ TELLING = (
     0.1  # of the classes' variance within domains, explained: below it wrong labels cannot be told from weak slopes
 )
 FEWEST_OWN = 12  # rows from which on a domain may have slopes of its own
+MOST_OWN = (
+    0.5  # of its rows, the freedom of these slopes at the most: with more columns than rows nothing would be left
+)
 
 Codes = NDArray[np.intp]
 
@@ -242,7 +245,7 @@ def number_noise(problem: Problem, expected: Expected) -> tuple[NumberNoise, Lev
             residual[rows] -= middle
             used = 1.0
         else:
-            line = gcv_ridge(problem.X[rows], drawn, w[rows])
+            line = gcv_ridge(problem.X[rows], drawn, w[rows], most=MOST_OWN)
             value = line(problem.X[rows])
             residual[rows] -= value
             used = min(line.freedom, n / 2)
@@ -308,7 +311,7 @@ def _other_relation(problem: Problem, p: Array, truth: Array) -> tuple[Array, Ar
             left = (truth[rows, c] - q) / spread
             left = left - basis @ (basis.T @ left)
             x = x - basis @ (basis.T @ x)
-            line = gcv_ridge(x, left, problem.weight[rows])
+            line = gcv_ridge(x, left, problem.weight[rows], most=MOST_OWN)
             used, n = line.freedom - 1, len(rows)
             total, rest = float(left @ left), float(((left - line(x)) ** 2).sum())
             if used < 0.01 or total <= 0:

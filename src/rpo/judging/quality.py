@@ -245,8 +245,9 @@ def judge(
         counted = noise.weights(strata.label, len(strata.names))[code, strata.label]
         held_out = out_of_domain(used, counted, progress)
     row_weight = noise.weights(strata.label, len(strata.names))[code, strata.label]
+    domains = _domains(used, noise, levels, held_out, row_weight, names)
     return Quality(
-        domains=_domains(used, noise, levels, held_out, row_weight, names),
+        domains=domains,
         strata=_strata(used, noise, strata, random_state),
         cells=_cells(used, noise, strata, names, row_weight),
         rows=_rows(ready, used, expected, noise, strata, classes),
@@ -267,8 +268,14 @@ def judge(
             left_out=ready.left_out,
             domain_name=ready.domain or "domain",
         ),
-        noise=float(noise.table(np.zeros_like(code), 1)["noise"][0]),
+        noise=_overall(domains) if classes is not None else float(noise.table(np.zeros_like(code), 1)["noise"][0]),
     )
+
+
+def _overall(domains: pd.DataFrame) -> float:
+    """The share of wrong labels in all domains that were judged; NaN if none was."""
+    known = domains[domains["judged"]]
+    return float(np.average(known["noise"], weights=known["n"])) if len(known) else float("nan")
 
 
 def _ready(

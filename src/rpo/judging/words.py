@@ -131,7 +131,12 @@ def other_relations(found: "Quality", speech: Speech) -> str:
     places = np.flatnonzero(found.domains["differs"]).tolist()
     if not places:
         return ""
-    return f"In {speech.some(places)}, the columns relate to {found.prepared.target} in another way than elsewhere."
+    if len(places) == len(found.domains):
+        return f"The columns relate to {found.prepared.target} differently in every {speech.word}."
+    return (
+        f"In {speech.some(places)}, the columns relate to {found.prepared.target} differently than in "
+        f"{speech.rest(places)}."
+    )
 
 
 def levels(found: "Quality", speech: Speech) -> str:

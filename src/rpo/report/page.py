@@ -82,7 +82,7 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (amount, decimals, number, percent, plain, short, sortable)
+    filters = (amount, decimals, number, percent, plain, short, sortable, columns.gap_class, columns.shift_class)
     environment.filters |= {"p": p_text} | {function.__name__: function for function in filters}
     return environment
 

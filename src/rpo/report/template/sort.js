@@ -11,7 +11,11 @@ for (const table of document.querySelectorAll("table.sortable")) {
       const cell = row.cells[column];
       return cell.dataset.sort === undefined ? cell.textContent.trim() : cell.dataset.sort;
     };
-    const rows = [...table.tBodies[0].rows].map((row) => ({ row, text: value(row), number: Number(value(row)) }));
+    const number = (text) => Number(text.replace("−", "-").replace(/[<>,%\s]/g, ""));
+    const rows = [...table.tBodies[0].rows].map((row) => {
+      const text = value(row) === "–" ? "" : value(row);
+      return { row, text, number: number(text) };
+    });
     const numeric = rows.every(({ text, number }) => text === "" || !Number.isNaN(number));
     rows.sort((a, b) => {
       if ((a.text === "") !== (b.text === "")) return a.text === "" ? 1 : -1;
