@@ -9,12 +9,17 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rpo.exceptions import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+# What the command line, the estimators and the tables let a user choose from.
+Grouping = Literal["auto", "search", "class", "none"]
+Task = Literal["regression", "classification"]
+AskedTask = Literal["auto", "regression", "classification"]
 
 TEMPORARY = re.compile(r"\.rpo-[0-9a-f]{16}\.partial")
 PIPE_WIDTH = 160
@@ -166,4 +171,4 @@ def few(names: Sequence[str], most: int) -> str:
     ('a, b, c', 'a, b and 1 more')
     """
     shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"

@@ -5,8 +5,7 @@ import torch
 from torch.func import functional_call, grad
 
 from rpo.engine import Config, make_data, train
-from rpo.engine.cnn import cnn
-from rpo.engine.nets import check_module
+from rpo.engine.nets import check_module, cnn
 from rpo.functional.slope import output_and_slope
 
 pytestmark = pytest.mark.usefixtures("seeded")

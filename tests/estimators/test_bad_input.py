@@ -126,7 +126,7 @@ CASES = {
         X,
         Y,
         {"domains": DOMAINS},
-        "unknown method 'magic': use one of andmask",
+        "unknown method 'magic': use one of anchor, andmask",
     ),
     "unknown hyper-parameter": (
         DomainRegressor("erm-l2", hyperparameters={"gamma": 1}),
@@ -156,7 +156,7 @@ CASES = {
         {"domains": DOMAINS},
         "use one of calibrated, paper",
     ),
-    "unknown grouping": (RPORegressor(grouping="magic"), X, Y, {"domains": DOMAINS}, "grouping is 'magic'"),
+    "unknown grouping": (RPORegressor(grouping="magic"), X, Y, {"domains": DOMAINS}, "got 'magic'"),
     "classes of a regression": (RPORegressor(grouping="class"), X, Y, {"domains": DOMAINS}, "needs classes"),
     "a scheme that has left": (
         RPORegressor(scheme="weights"),
@@ -171,7 +171,7 @@ CASES = {
         X,
         Y,
         {"domains": DOMAINS, "strata": DOMAINS},
-        "grouping='search' is ignored when fit is given strata",
+        "grouping='search' is ignored when strata are given",
     ),
     "a number of strata given": (
         RPORegressor(n_strata=3),

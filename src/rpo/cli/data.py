@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
+from rpo.cli.tables import Json
 from rpo.exceptions import InputError
 from rpo.io import console
 
 app = typer.Typer(help="List, check and fetch the data sets.", no_args_is_help=True, rich_markup_mode="rich")
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Names = Annotated[list[str] | None, typer.Argument(help="Which data sets; all of them if none is named.")]
 
 

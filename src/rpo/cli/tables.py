@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rpo.io import console
+from rpo import io
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,16 +28,14 @@ Strata = Annotated[
     typer.Option("--strata", "-s", help="A column that strata are made of; may be repeated."),
 ]
 Grouping = Annotated[
-    Literal["auto", "search", "class", "none"],
+    io.Grouping,
     typer.Option(help="Strata without --strata. (auto: search for a regression, none for classes)"),
 ]
 QualityGrouping = Annotated[
-    Literal["auto", "search", "class", "none"],
+    io.Grouping,
     typer.Option(help="Groups of rows without --strata: searched for among the columns (auto), the classes, or none."),
 ]
-AskedTask = Annotated[
-    Literal["auto", "regression", "classification"], typer.Option(help="Whether the target is a number or a class.")
-]
+AskedTask = Annotated[io.AskedTask, typer.Option(help="Whether the target is a number or a class.")]
 Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")]
 Category = Annotated[list[str] | None, typer.Option(help="A column of numbers that are mere names.")]
 Encoding = Annotated[str, typer.Option(help="Of a text file: utf-8, latin-1, cp1252, utf-16.")]
@@ -97,17 +95,15 @@ def show(table: "pd.DataFrame", columns: Sequence[str], title: str, total: int) 
         drawn.add_column(escape(name), justify="right" if table[name].dtype.kind in "iufI" else "left")
     for values in table[list(columns)].itertuples(index=False):
         drawn.add_row(*(escape(cell(value, name)) for name, value in zip(columns, values, strict=True)))
-    console().print(drawn)
+    io.console().print(drawn)
 
 
 def cell(value: Any, column: str = "") -> str:
     """A value as a table shows it; a column whose name begins with p holds probabilities."""
-    from rpo.io import p_text
-
     if value is True or value is False or type(value).__name__ == "bool":
         return "yes" if value else ""
     if isinstance(value, float):
-        return "–" if value != value else p_text(value) if column.split(" ")[0] == "p" else f"{value:.3g}"
+        return "–" if value != value else io.p_text(value) if column.split(" ")[0] == "p" else f"{value:.3g}"
     return "–" if str(value) == "<NA>" else printable(str(value))
 
 

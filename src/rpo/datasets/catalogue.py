@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rpo.exceptions import InputError
+from rpo.io import Task
 
 FOLDER = Path(__file__).parent / "files"
 PROVENANCE = "PROVENANCE.json"
 Status = Literal["whole", "missing", "altered"]
-Task = Literal["regression", "classification"]
 
 
 @dataclass(frozen=True)

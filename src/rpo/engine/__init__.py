@@ -1,9 +1,8 @@
 """The engine: one stacked, functional trainer that every method runs on."""
 
-from rpo.engine.cnn import cnn, network
 from rpo.engine.config import Config
 from rpo.engine.data import Batch, Data, make_data, stack_data
-from rpo.engine.nets import Net, factory, mlp
+from rpo.engine.nets import Net, cnn, factory, mlp, network
 from rpo.engine.trained import Snapshot, Trained, predict
 from rpo.engine.training import Preparation, train
 

@@ -25,6 +25,7 @@ from rpo.engine.stack import Stack
 from rpo.engine.trained import Snapshot, Trained, cut, join
 from rpo.exceptions import InputError, OneRowWarning, TrainingError
 from rpo.functional.losses import squared_residual
+from rpo.io import make_folder
 from rpo.progress import Bar
 
 # The largest tensor of a stack, K·N·h numbers. Measured (`python -m benchmarks growth`): a model-step costs the same up
@@ -228,10 +229,7 @@ def _keeper(
     assert part.config.checkpoint is not None
     folder = Path(part.config.checkpoint)
     own = folder / name.replace(" ", "-")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot make the folder {folder} for the checkpoint: {error.strerror}") from None
+    make_folder(folder)
     keeper = Keeper(folder / f"{own.name}.safetensors", fingerprint(method, net, part), part.config.every, stop)
     return replace(part, config=replace(part.config, checkpoint=own)), keeper
 

@@ -24,8 +24,7 @@ from rpo.estimators.quality import fitted_penalties, quality_table
 from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning
 from rpo.functional.losses import Task
 from rpo.grouping import find_strata
-from rpo.grouping.cells import codes
-from rpo.grouping.choice import chosen_grouping
+from rpo.grouping.strata import chosen_grouping, codes
 from rpo.mapped import blocks, is_mapped, on_disk
 from rpo.methods import Method
 from rpo.methods.terms import collapse_strength
@@ -252,11 +251,9 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _grouping(self, method: Method, task: Task, strata: ArrayLike | None) -> str:
         """Where strata come from; what would be ignored is refused."""
         asked, number = self.grouping, self.n_strata
-        grouping = chosen_grouping(asked, classes=task != "regression")
+        grouping = chosen_grouping(asked, classes=task != "regression", given=strata is not None)
         if method.first_stage is None and (asked != "auto" or number is not None):
             raise InputError(f"method {method.name!r} has no strata: leave out grouping and n_strata")
-        if strata is not None and asked != "auto":
-            raise InputError(f"grouping={asked!r} is ignored when fit is given strata: leave out one of them")
         if number is not None and (strata is not None or grouping != "search"):
             raise InputError(f"n_strata={number} is ignored unless strata are searched for: use grouping='search'")
         return grouping if strata is None else "given"

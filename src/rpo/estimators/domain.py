@@ -9,6 +9,7 @@ from torch import nn
 from rpo.engine.config import HIDDEN, STEPS
 from rpo.estimators.base import DomainEstimator
 from rpo.estimators.targets import ClassifierTarget, RegressorTarget
+from rpo.io import Grouping
 from rpo.methods import Method, get_method
 
 
@@ -20,7 +21,7 @@ class _Domain(DomainEstimator):
         method: str = "erm-l2",
         *,
         hyperparameters: Mapping[str, Any] | None = None,
-        grouping: Literal["auto", "search", "class", "none"] = "auto",
+        grouping: Grouping = "auto",
         n_strata: int | None = None,
         hidden: Sequence[int] = HIDDEN,
         module: nn.Module | Callable[..., nn.Module] | None = None,

@@ -10,6 +10,7 @@ from rpo.engine.config import HIDDEN, STEPS
 from rpo.estimators.base import DomainEstimator
 from rpo.estimators.targets import ClassifierTarget, RegressorTarget
 from rpo.exceptions import InputError
+from rpo.io import Grouping
 from rpo.methods import Method, get_method
 
 SCHEMES = ("calibrated", "paper")
@@ -33,7 +34,7 @@ class _RPO(DomainEstimator):
         anneal: float | None = None,
         rescale: Literal["divide", "reset", "none"] | None = None,
         folds: int | None = None,
-        grouping: Literal["auto", "search", "class", "none"] = "auto",
+        grouping: Grouping = "auto",
         n_strata: int | None = None,
         hidden: Sequence[int] = HIDDEN,
         module: nn.Module | Callable[..., nn.Module] | None = None,

@@ -12,6 +12,18 @@ from rpo.exceptions import InputError
 from rpo.functional.losses import Task, probability
 
 
+def class_codes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any], Task]:
+    """The classes in order, the number of each row's as the engine wants it, and its task: two classes are a number.
+
+    >>> class_codes(["b", "a", "b"])[1:]
+    (array([1., 0., 1.]), 'binary')
+    """
+    classes, code = np.unique(y, return_inverse=True)
+    if len(classes) == 2:
+        return classes, code.astype(np.float64), "binary"
+    return classes, code.astype(np.int64), "multiclass"
+
+
 class RegressorTarget:
     """The target of a regression: standardised, so that penalties mean the same on any scale, unless asked not to."""
 
@@ -40,14 +52,12 @@ class ClassifierTarget:
     def _encode(self, y: NDArray[Any], weight: Array) -> tuple[NDArray[Any], Task]:
         check_classification_targets(y)
         used = y[weight > 0]
-        self.classes_, code = np.unique(y, return_inverse=True)
+        self.classes_, code, task = class_codes(y)
         if len(np.unique(used)) < 2:
             raise InputError(
                 f"the target has one class only ({str(used[0])!r}): a classifier needs two classes or more"
             )
-        if len(self.classes_) == 2:
-            return code.astype(np.float64), "binary"
-        return code.astype(np.int64), "multiclass"
+        return code, task
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """The probability of each class, in the order of `classes_`."""

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -24,10 +24,7 @@ from rpo.frames.columns import (
     typed,
 )
 from rpo.grouping import NamedStrata, strata_from_columns
-from rpo.io import few
-
-Task = Literal["regression", "classification"]
-AskedTask = Literal["auto", "regression", "classification"]
+from rpo.io import AskedTask, Task, few
 
 FEWEST_ROWS = 10
 MOST_NAMED = 8
@@ -116,7 +113,7 @@ def recognise(values: "pd.Series[Any]", name: str, asked: AskedTask = "auto") ->
     >>> recognise(pd.Series(["yes", "no"]), "bought")
     ('classification', "the target 'bought' has 2 classes: a classification")
     """
-    if asked not in ("auto", "regression", "classification"):
+    if asked not in get_args(AskedTask):
         raise InputError(f"task {asked!r} is unknown: use auto, regression or classification")
     known = values.dropna()
     distinct = int(known.nunique())

@@ -9,11 +9,11 @@ from scipy.sparse import csr_array
 from scipy.special import chdtrc
 
 from rpo.functional.statistics import Array
+from rpo.mapped import blocks
 
 # Of fewer rows the variance of a slope says next to nothing: on Radon, whose counties have nine homes on average, HC0
 # finds slopes to differ where counties of twenty and more agree.
 MIN_ROWS = 20
-BLOCK = 1 << 16  # rows looked at at a time
 
 
 def screen(
@@ -110,8 +110,7 @@ class _Groups:
     def sums(self, values: Callable[[slice], Array]) -> Array:
         """Sums of `values`, given for a block of rows, over the rows of each group."""
         parts: list[Array] = []
-        for start in range(0, len(self.place), BLOCK):
-            rows = slice(start, start + BLOCK)
+        for rows in blocks(len(self.place)):
             there = self.place[rows]
             of_group = csr_array((np.ones(len(there)), there, np.arange(len(there) + 1)), shape=(len(there), self.n))
             parts.append(np.asarray(of_group.T @ values(rows)))

@@ -10,6 +10,7 @@ from scipy.special import stdtr, stdtrit
 Array = NDArray[np.float64]
 
 # Values that differ by less than this, relative to their size, are the same but for rounding.
+SURE = 0.05  # below this p a difference is called one
 ROUNDING = 1e-12
 # The paper's signs: p below 0.01, 0.05, 0.1.
 LEVELS = ((0.01, "***"), (0.05, "**"), (0.1, "*"))

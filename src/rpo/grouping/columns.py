@@ -7,9 +7,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rpo.exceptions import InputError
-from rpo.grouping.cells import codes
 from rpo.grouping.cluster import Array
-from rpo.grouping.strata import NamedStrata, value_range
+from rpo.grouping.strata import NamedStrata, codes, value_range
 
 N_BINS = 4
 

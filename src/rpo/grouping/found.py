@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rpo.exceptions import InputError
-from rpo.grouping.cells import codes
 from rpo.grouping.cluster import Clusters, balls, gmm, kmeans
 from rpo.grouping.score import Array, Codes, relative_noise, separation
-from rpo.grouping.strata import Strata, default_names, place
+from rpo.grouping.strata import Strata, codes, default_names, place
 
 FEWEST, MOST = 8, 12  # strata, when their number is left open
 ROWS_PER_STRATUM = 10  # on average at least, when their number is left open

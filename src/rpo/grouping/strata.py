@@ -1,17 +1,20 @@
-"""Strata: which rows belong together, and what each group is called."""
+"""Strata: which rows belong together, what each stratum is called, and where they come from when nobody gives them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rpo.exceptions import InputError
 from rpo.grouping.cluster import Array, Clusters
+from rpo.io import Grouping
+from rpo.mapped import blocks
 
-CHUNK = 65_536
+GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class Strata:
         return "\n".join(f"{k}: {name}" for k, name in enumerate(self.names))
 
     def assign(self, X: ArrayLike) -> NDArray[np.intp]:
-        """The stratum of every row of X, chunk by chunk."""
+        """The stratum of every row of X, a block at a time."""
         array = np.asarray(X)
         if array.ndim != 2 or array.shape[1] <= max(self.features, default=-1):
             last = max(self.features, default=0)
@@ -106,7 +109,7 @@ class Strata:
 
 
 def place(x: NDArray[Any], features: Sequence[int], mean: Array, scale: Array, clusters: Clusters) -> NDArray[np.intp]:
-    """The region of every row of x, from its standardised features, in chunks.
+    """The region of every row of x, from its standardised features, a block at a time.
 
     >>> from rpo.grouping.cluster import balls
     >>> clusters = balls(np.array([[-1.0], [1.0]]))
@@ -114,8 +117,7 @@ def place(x: NDArray[Any], features: Sequence[int], mean: Array, scale: Array, c
     [0, 1]
     """
     labels = np.empty(len(x), dtype=np.intp)
-    for start in range(0, len(x), CHUNK):
-        rows = slice(start, start + CHUNK)
+    for rows in blocks(len(x)):
         points = (x[rows, list(features)].astype(np.float64) - mean) / scale
         labels[rows] = np.argmax(clusters.scores(points), axis=1)
     return labels
@@ -143,3 +145,58 @@ def value_range(low: float, high: float) -> str:
     if first == last:
         return first
     return f"{first}–{last}" if low >= 0 else f"{first} to {last}"
+
+
+def chosen_grouping(asked: Any, *, classes: bool, given: bool = False) -> Grouping:
+    """The source of strata: "auto" searches for a regression and makes one stratum of all rows for `classes`.
+
+    Classes are strata only on demand: the rarer one has the larger residuals on clean data, too, and would count as
+    noisy. Nor are they searched for: residuals are largest where the classes meet, which is no noise either.
+
+    >>> chosen_grouping("auto", classes=False), chosen_grouping("auto", classes=True)
+    ('search', 'none')
+    """
+    checked = check_grouping(asked, classes=classes, given=given)
+    if checked == "auto":
+        return "none" if classes else "search"
+    return checked
+
+
+def check_grouping(asked: Any, *, classes: bool, given: bool = False) -> Grouping:
+    """What was asked for, if there is such a thing, the target has it, and no strata were `given` besides.
+
+    >>> check_grouping("class", classes=True)
+    'class'
+    """
+    if asked not in GROUPINGS:
+        raise InputError(f"grouping must be one of {', '.join(GROUPINGS)}, got {asked!r}")
+    if asked == "class" and not classes:
+        raise InputError("grouping='class' needs classes: use 'search' or 'none' for a regression")
+    if given and asked != "auto":
+        raise InputError(f"grouping={asked!r} is ignored when strata are given: leave out one of them")
+    checked: Grouping = asked
+    return checked
+
+
+def codes(labels: ArrayLike, what: str = "labels", n: int | None = None) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Integer codes 0, 1, … of a column of labels of any kind, and the sorted labels they stand for; `n` rows if given.
+
+    >>> code, label = codes(["b", "a", "b"])
+    >>> code.tolist(), label.tolist()
+    ([1, 0, 1], ['a', 'b'])
+    """
+    array = np.asarray(labels)
+    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
+        array = array.astype(np.float64)  # no index holds the others, nor JSON
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1 or n not in (None, len(array)):
+        rows = "" if n is None else f" but X has {n} rows"
+        raise InputError(f"{what} has shape {array.shape}{rows}: give one column, with one label for each row")
+    if missing := int(pd.isna(array).sum()):
+        raise InputError(f"{what} is missing in {missing} of {len(array)} rows: give every row a label")
+    try:
+        code, known = pd.factorize(array, sort=True)
+    except TypeError:  # labels of several kinds have no order but that of their text
+        code, known = pd.factorize(np.array([str(value) for value in array], dtype=object), sort=True)
+    return code.astype(np.intp), np.asarray(known)

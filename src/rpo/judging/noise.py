@@ -12,12 +12,11 @@ from scipy.special import fdtrc, ndtr
 
 from rpo.functional.ridge import Array, gcv_ridge
 from rpo.functional.scale import CLIP, Scales, between, exceeds, interval, pooled, scales, shrunk
-from rpo.functional.significance import holm
+from rpo.functional.significance import SURE, holm
 from rpo.functional.statistics import MIN_ROWS
 from rpo.functional.turned import Rates, recalibrated, rest_of, turned
 from rpo.judging.residuals import Expected, Problem
 
-SURE = 0.05
 WORTH_TELLING = 1.2  # times the noise of the rest: less is nothing to act on, however sure it is
 MANY_WRONG = 0.02  # more wrong labels than the rest have, likewise
 ORDINARY_QUANTILE = 0.3  # of rows, from least to most noisy: what is usual, though half of the domains be bad

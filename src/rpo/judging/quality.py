@@ -13,24 +13,24 @@ from scipy.special import ndtr
 
 from rpo.exceptions import InputError
 from rpo.frames.columns import names_of
-from rpo.frames.preparing import AskedTask, Prepared, prepare
+from rpo.frames.preparing import Prepared, prepare
 from rpo.functional.ridge import Array
-from rpo.functional.significance import holm
-from rpo.grouping.cells import codes
+from rpo.functional.significance import SURE, holm
+from rpo.grouping.strata import check_grouping, codes
+from rpo.io import AskedTask, Grouping
 from rpo.judging.columns import Columns, judge_columns
 from rpo.judging.features import Suspicion, features_table, suspicious
 from rpo.judging.heat_map import heat_map
-from rpo.judging.noise import SURE, Levels, Noise, label_noise, number_noise
+from rpo.judging.noise import Levels, Noise, label_noise, number_noise
 from rpo.judging.penalties import penalties, squared
 from rpo.judging.residuals import Expected, Problem, out_of_domain, out_of_row
-from rpo.judging.strata import Grouping, Strata, strata_of, strata_table
+from rpo.judging.strata import Strata, strata_of, strata_table
 from rpo.judging.words import findings
 from rpo.progress import Show
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-GROUPINGS = ("auto", "search", "class", "none")
 SCARCE = 0.5  # of an even share: below it, a domain or a stratum is scarce
 OTHER_RELATION = 0.1  # of a domain's residual variance, explained by slopes of its own
 MOST_ROWS = 100  # rows to look at first
@@ -203,12 +203,7 @@ def judge(
     progress: Show = "auto",
 ) -> Quality:
     """The quality of a table that was prepared before; `weight` has one number per prepared row."""
-    if grouping not in GROUPINGS:
-        raise InputError(f"grouping must be one of {', '.join(GROUPINGS)}, got {grouping!r}")
-    if ready.strata is not None and grouping != "auto":
-        raise InputError(f"grouping={grouping!r} is ignored when columns for strata are named: leave out one of them")
-    if grouping == "class" and ready.task == "regression":
-        raise InputError("grouping='class' needs classes: use 'search' or 'none' for a regression")
+    check_grouping(grouping, classes=ready.task == "classification", given=ready.strata is not None)
     names, code = np.unique(ready.domains, return_inverse=True)
     classes, y = np.unique(ready.y, return_inverse=True) if ready.task == "classification" else (None, ready.y)
     counts = np.ones(len(y)) if weight is None else weight

@@ -1,7 +1,6 @@
 """Strata: rows that share their noise, given or found among the features, and how sure their noise is."""
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -10,13 +9,14 @@ from numpy.typing import NDArray
 from rpo.frames.naming import strata_names
 from rpo.frames.preparing import Prepared
 from rpo.functional.ridge import Array
+from rpo.functional.significance import SURE
 from rpo.grouping import find_strata
-from rpo.grouping.cells import codes
+from rpo.grouping.strata import codes
+from rpo.io import Grouping
 from rpo.judging.learners import boosted
-from rpo.judging.noise import SURE, Codes, Noise, NumberNoise
+from rpo.judging.noise import Codes, Noise, NumberNoise
 from rpo.judging.residuals import Problem, sample_by_domain
 
-Grouping = Literal["auto", "search", "class", "none"]
 SEARCHED = 4_000  # rows that the search for strata looks at
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from rpo.functional.statistics import MIN_ROWS
-from rpo.judging.columns.findings import MOST_NAMED, Speech, listed, percent, sentence
+from rpo.io import few
+from rpo.judging.columns.findings import MOST_NAMED, Speech, percent, sentence
 
 if TYPE_CHECKING:
     from rpo.judging.quality import Quality
@@ -114,8 +115,9 @@ def suspicious_features(found: "Quality", speech: Speech) -> str:
         return ""
     row = table.iloc[0]
     verb, slope = ("relates", "its slope") if len(table) == 1 else ("relate", f"the slope of {row['feature']}")
+    features = few(table["feature"].tolist(), MOST_NAMED)
     return (
-        f"{listed(table['feature'].tolist())} {verb} to {found.prepared.target} differently from {speech.word} to "
+        f"{features} {verb} to {found.prepared.target} differently from {speech.word} to "
         f"{speech.word}: {slope} differs from the common one by {_signed(row['lowest'])} in "
         f"{_one(speech, row['lowest_domain'])} and by {_signed(row['highest'])} in "
         f"{_one(speech, row['highest_domain'])}."

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from rpo.functional.ridge import Array
+from rpo.functional.significance import SURE
 from rpo.grouping.folds import Folds, content, folds_by_group
 from rpo.judging.noise import label_noise, number_noise
 from rpo.judging.quality import Quality
@@ -17,7 +18,6 @@ from rpo.models.learners import Learners, fitted, outputs
 from rpo.progress import Bar
 
 FOLDS = 5
-SURE = 0.05  # one-sided: below it, a candidate is surely worse
 FEWEST = 4  # domains that can veto: fewer share what is wrong with them too easily
 
 

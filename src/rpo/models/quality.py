@@ -18,7 +18,8 @@ from rpo.frames.columns import LeftOut, names_of
 from rpo.frames.preparing import Prepared
 from rpo.functional.ridge import Array
 from rpo.grouping import NamedStrata
-from rpo.grouping.cells import codes
+from rpo.grouping.strata import codes
+from rpo.io import Grouping
 from rpo.judging.quality import Quality, judge
 from rpo.judging.residuals import Problem
 from rpo.models.decision import Candidate, Trial, decided, figures, trial_of
@@ -50,7 +51,7 @@ class _Quality(BaseEstimator):  # type: ignore[misc]
     estimator: Any
     weights: str
     screen: str
-    grouping: Literal["auto", "search", "class", "none"]
+    grouping: Grouping
     random_state: int
     verbose: Show
 
@@ -386,7 +387,7 @@ class QualityRegressor(RegressorMixin, _Quality):  # type: ignore[misc]
         weights: str = "auto",
         screen: str = "auto",
         *,
-        grouping: Literal["auto", "search", "class", "none"] = "auto",
+        grouping: Grouping = "auto",
         random_state: int = 0,
         verbose: Show = "auto",
     ) -> None:
@@ -442,7 +443,7 @@ class QualityClassifier(ClassifierMixin, _Quality):  # type: ignore[misc]
         screen: str = "auto",
         *,
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        grouping: Literal["auto", "search", "class", "none"] = "auto",
+        grouping: Grouping = "auto",
         random_state: int = 0,
         verbose: Show = "auto",
     ) -> None:

@@ -8,13 +8,13 @@ from itertools import product
 from pydantic import JsonValue
 
 from rpo.exceptions import InputError
-from rpo.functional.significance import holm, paired_interval
+from rpo.functional.significance import SURE, holm, paired_interval
 from rpo.studies.metrics import METRICS
 from rpo.studies.results import Cell, Results
 from rpo.studies.specification import DataSpec, Number, Training
 from rpo.studies.study import Profile, Row, Setting, Study, get_profile
 from rpo.studies.view import View
-from rpo.studies.words import SURE, is_worse, listed
+from rpo.studies.words import is_worse, listed
 
 WEIGHTS, PERMUTED, UNIFORM, KNOWN = "RPO-weights", "weights permuted", "weights uniform", "weights by the true noise"
 IRM, SAME, ERM, SCREENED = "IRM + lip", "IRM + lip, η and λ as ours", "ERM + lip", "ERM, screened features"

@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
+from rpo.functional.significance import SURE
 from rpo.functional.statistics import MIN_ROWS
-from rpo.judging.noise import MANY_WRONG, SURE, WORTH_TELLING
+from rpo.judging.noise import MANY_WRONG, WORTH_TELLING
 from rpo.judging.residuals import FOLDS
 from rpo.report.page_numbers import percent
 

@@ -13,12 +13,12 @@ from pydantic import JsonValue
 
 from rpo.engine.config import HIDDEN, STEPS, default_batch_size
 from rpo.exceptions import InputError
-from rpo.frames.preparing import AskedTask, Prepared, prepare
+from rpo.frames.preparing import Prepared, prepare
 from rpo.functional.significance import compare as against
 from rpo.functional.significance import paired
 from rpo.functional.statistics import MIN_ROWS
 from rpo.grouping import NamedStrata
-from rpo.grouping.choice import Grouping
+from rpo.io import AskedTask, Grouping
 from rpo.methods import get_method
 from rpo.methods import methods as registered
 from rpo.progress import Show
@@ -108,8 +108,6 @@ def compare(
     if seeds < 2:
         raise InputError(f"seeds is {seeds}: give at least two, for a deviation needs two")
     ready = prepare(frame, target=target, domain=domain, strata=strata, task=task, drop=drop, category=category)
-    if strata and grouping != "auto":
-        raise InputError(f"grouping={grouping!r} is ignored when columns for strata are named: leave out one of them")
     ready = _cut(ready)
     rows = study_rows(ready, methods)
     with ExitStack() as stack:

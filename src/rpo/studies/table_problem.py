@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from rpo.engine import Data
 from rpo.engine.data import make_data
 from rpo.estimators.inputs import weighted_moments
+from rpo.estimators.targets import class_codes
 from rpo.exceptions import InputError
 from rpo.frames.preparing import Prepared
 from rpo.functional.losses import Task
 from rpo.functional.statistics import MIN_ROWS
 from rpo.grouping import find_strata
-from rpo.grouping.choice import GROUPINGS, Grouping, chosen_grouping
+from rpo.grouping.strata import GROUPINGS, chosen_grouping
+from rpo.io import Grouping
 from rpo.judging import residuals
 from rpo.judging.noise import label_noise, number_noise
 from rpo.progress import Bar, Show
@@ -82,7 +84,7 @@ def write_folds(
     number = min(len(labels), MOST_FOLDS)
     fold[np.lexsort((labels, -count))] = np.arange(len(labels)) % number
     y, task, classes, _ = encoded(ready)
-    source = chosen_grouping(grouping, classes=task != "regression")
+    source = chosen_grouping(grouping, classes=task != "regression", given=ready.strata is not None)
     named = ready.strata.labels if ready.strata else np.zeros(0)
     given: dict[str, NDArray[Any]] = {
         "X": ready.X,
@@ -137,10 +139,8 @@ def encoded(ready: Prepared) -> tuple[NDArray[np.float64] | NDArray[np.int64], T
     if ready.task == "regression":
         mean, scale = weighted_moments(ready.y[:, None].astype(np.float64), np.ones(len(ready.y)))
         return (ready.y - mean[0]) / scale[0], "regression", 0, float(scale[0])
-    classes, code = np.unique(ready.y, return_inverse=True)
-    if len(classes) == 2:
-        return code.astype(np.float64), "binary", 2, 1.0
-    return code.astype(np.int64), "multiclass", len(classes), 1.0
+    classes, code, task = class_codes(ready.y)
+    return code, task, len(classes), 1.0
 
 
 @lru_cache(maxsize=4)

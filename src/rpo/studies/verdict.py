@@ -2,10 +2,10 @@
 
 import pandas as pd
 
+from rpo.functional.significance import SURE
 from rpo.io import p_equals
 from rpo.tables.model import OURS, PLAIN
 
-SURE = 0.05
 CONTROLS = ("rpo-permuted", "rpo-uniform")
 
 

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable
 
+from rpo.functional.significance import SURE
 from rpo.studies.metrics import METRICS
 from rpo.studies.results import Cell, Results
 from rpo.studies.study import Setting
-
-SURE = 0.05  # below this p a difference is called one
 
 
 def ranking(results: Results, setting: Setting, section: str) -> str:

@@ -16,7 +16,7 @@ from rpo.estimators.saving import LIMITS, WRONG, files_of, from_files
 from rpo.exceptions import InputError
 from rpo.folders import read_folder, write_folder
 from rpo.frames.columns import LARGEST, Column, names_of
-from rpo.frames.preparing import Task
+from rpo.io import Task
 from rpo.tables.card import card_text
 from rpo.tables.model import TableModel, unique_names
 

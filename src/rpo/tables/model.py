@@ -11,9 +11,8 @@ import pandas as pd
 
 from rpo.exceptions import InputError
 from rpo.frames.columns import Column, as_text, names_of, transform, typed
-from rpo.frames.preparing import Prepared, Task
-from rpo.grouping.choice import Grouping
-from rpo.io import few
+from rpo.frames.preparing import Prepared
+from rpo.io import Grouping, Task, few
 
 OURS, PLAIN = "rpo", "erm-l2"  # what is fitted unless asked otherwise, and what it must beat
 MOST_NAMED = 5

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from rpo.functional.shares import excess
 from rpo.functional.significance import holm
-from rpo.judging.columns.findings import Finding, Speech, finding, listed, number, percent, sentence
+from rpo.io import few
+from rpo.judging.columns.findings import MOST_NAMED, Finding, Speech, finding, number, percent, sentence
 from rpo.judging.columns.profiles import ALIKE, CHANCE, FEWEST_ROWS, Array, Labels, Numbers, Whole
 
 MOSTLY, APART = 0.6, 0.5  # missing in that share of a domain's rows, and that much more often than elsewhere
@@ -223,7 +224,7 @@ def unseen(column: Labels, speech: Speech, columns: int) -> list[Finding]:
     made = []
     for e in standing_out(chosen, len(k)):
         labels = [column.labels[code] for code in np.flatnonzero(own & often & (column.home == e))]
-        named = " or ".join(labels) if len(labels) == 2 else listed(labels)
+        named = " or ".join(labels) if len(labels) == 2 else few(labels, MOST_NAMED)
         words = (
             f"{percent(k[e] / column.count[e])} of the rows of {speech.one(e)} have {column.name} = {named}, "
             f"which {_no_other(speech)}."

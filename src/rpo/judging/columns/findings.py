@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from rpo.io import few
+
 MOST_NAMED = 3  # domains and values named one by one
 
 # What each kind weighs before its extent: what cannot be true comes first, what is merely different last.
@@ -92,7 +94,8 @@ class Speech:
         """Domains by name if few, by number anyway."""
         if len(domains) == 1:
             return self.one(domains[0])
-        return f"{len(domains):,} of {len(self.names):,} {self.many} ({listed([self.names[e] for e in domains])})"
+        shown = few([self.names[e] for e in domains], MOST_NAMED)
+        return f"{len(domains):,} of {len(self.names):,} {self.many} ({shown})"
 
     def name(self, domains: Sequence[int]) -> str | None:
         """The one domain that a finding is about, if it is one."""
@@ -107,16 +110,6 @@ def sentence(text: str) -> str:
     """
     first = text.split(" ", 1)[0]
     return text[0].upper() + text[1:] if re.fullmatch(r"[a-z]+", first) else text
-
-
-def listed(names: Sequence[str], most: int = MOST_NAMED) -> str:
-    """Names one by one, the first few of them.
-
-    >>> listed(["a", "b", "c", "d", "e"])
-    'a, b, c and 2 more'
-    """
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
 def percent(share: float) -> str:

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from rpo.functional.shares import excess
-from rpo.judging.columns.findings import Finding, Speech, finding, listed, number, percent
+from rpo.io import few
+from rpo.judging.columns.findings import Finding, Speech, finding, number, percent
 from rpo.judging.columns.profiles import CHANCE, FEWEST_ROWS, Array, Labels, Numbers, Whole, homes
 
 FEWEST_NUMBERED = 20  # rows, or units, before a numbering can be told from chance
@@ -56,7 +57,7 @@ def padded(values: "pd.Series[Any]", name: str, kind: str) -> list[Finding]:
     if len(leading) < 2 or not texts.str.fullmatch(r"\d+").all():
         return []
     words = (
-        f"{name} is written with leading zeros (such as {listed(sorted(leading), 2)}), as codes are, and is read as a "
+        f"{name} is written with leading zeros (such as {few(sorted(leading), 2)}), as codes are, and is read as a "
         f"number; {_do('category', name)} keeps it as it is."
     )
     return [finding("padded", name, words, examples=sorted(leading)[:3])]
@@ -86,7 +87,7 @@ def numbered(column: Numbers, speech: Speech) -> list[Finding]:
     named = last_word(column.name) in CODES.split() and number_of > 2
     if not named and not scattered(values, times):
         return []
-    shown = listed([number(float(value)) for value in values], 4)
+    shown = few([number(float(value)) for value in values], 4)
     words = (
         f"{column.name} looks like codes ({shown}) rather than amounts; if so, {_do('category', column.name)} treats "
         "them as categories."

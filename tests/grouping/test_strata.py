@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rpo.exceptions import InputError
-from rpo.grouping.cells import codes
+from rpo.grouping.strata import codes
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=40))
