@@ -1,4 +1,4 @@
-"""Four tables judged once, for the tests of their pages."""
+"""Tables judged once, for the tests of their pages."""
 
 import numpy as np
 import pandas as pd
@@ -10,11 +10,37 @@ SCRIPT, SHELL = "<script>alert(1)</script>", '"; rm -rf'
 
 
 @pytest.fixture(scope="session")
-def radon():
-    """85 counties, some with one home."""
-    table = rpo.datasets.load_radon()
-    return rpo.quality(table.frame[[*table.features, table.target, table.domain]], target=table.target,
-                       domain=table.domain)  # fmt: skip
+def schools():
+    """160 domains, some of them too small to judge; two are noisy. Predictions are given, so nothing is trained."""
+    rng = np.random.default_rng(1)
+    school = np.repeat(np.arange(160), rng.integers(4, 40, 160))
+    n = len(school)
+    frame = pd.DataFrame({"school": [f"school {i:03d}" for i in school], "intake": rng.normal(size=n).round(3)})
+    frame["sex"] = np.array(["girl", "boy"])[rng.integers(0, 2, n)]
+    expected = 0.6 * frame["intake"] + 0.2 * (frame["sex"] == "girl")
+    frame["exam"] = expected + rng.normal(size=n) * np.where(np.isin(school, [77, 142]), 2.0, 0.5)
+    return rpo.quality(frame, target="exam", domain="school", predictions=expected)
+
+
+@pytest.fixture(scope="session")
+def genes():
+    """120 columns, one of them a row's number, another missing on some plates."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(400, 118))
+    frame = pd.DataFrame(X, columns=[f"gene {i}" for i in range(118)]).assign(plate=np.repeat(list("ABCDEFGH"), 50))
+    frame["sample id"], frame["batch"] = np.arange(1, 401), np.where(frame["plate"] < "C", np.nan, X[:, 5])
+    frame["y"] = X[:, 0] + 0.4 * rng.normal(size=400)
+    return rpo.quality(frame, target="y", domain="plate", predictions=X[:, 0], grouping="none")
+
+
+@pytest.fixture(scope="session")
+def calm():
+    """Nothing is wrong."""
+    rng = np.random.default_rng(7)
+    n = 300
+    frame = pd.DataFrame({"clinic": np.repeat(list("ABC"), 100), "age": rng.normal(50, 10, n).round()})
+    frame["response"] = (0.05 * frame["age"] + rng.normal(size=n)).round(2)
+    return rpo.quality(frame, target="response", domain="clinic")
 
 
 @pytest.fixture(scope="session")
@@ -53,7 +79,7 @@ def hostile():
     return rpo.quality(frame, target=SCRIPT, domain="<img src=x onerror=alert(2)>", strata=["</style></script>"])
 
 
-@pytest.fixture(scope="session", params=["radon", "uneven", "clinics", "hostile"])
+@pytest.fixture(scope="session", params=["schools", "genes", "calm", "uneven", "clinics", "hostile"])
 def found(request):
-    """Each of the four in turn."""
+    """Each of them in turn."""
     return request.getfixturevalue(request.param)

@@ -2,6 +2,7 @@
 
 import base64
 import shutil
+import subprocess
 
 import pytest
 
@@ -22,6 +23,7 @@ def browser(tmp_path_factory):
     for flag in (*FLAGS, *QUIET, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    options.set_capability("timeouts", {"script": 120_000})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     yield driver
     driver.quit()
@@ -63,15 +65,15 @@ def test_opens_without_an_error_or_a_request_and_shows_names_as_text(opened, fou
 
 
 def test_sorts_up_and_down_by_click_and_by_key(opened, found):
-    heading = opened.find_elements("css selector", "#domains thead button")[5]
+    heading = opened.find_elements("css selector", "#domains thead button")[6]
     assert heading.text in ("noise", "wrong labels")
     heading.click()
-    known = [float(value) for value in column(opened, "#domains", 5) if value]
+    known = [float(value) for value in column(opened, "#domains", 6) if value]
     assert known == sorted(known)
     assert len(known) == found.domains["noise"].notna().sum()
-    assert all(value == "" for value in column(opened, "#domains", 5)[len(known) :])
+    assert all(value == "" for value in column(opened, "#domains", 6)[len(known) :])
     heading.send_keys("\ue007")  # Enter
-    assert [float(value) for value in column(opened, "#domains", 5) if value] == sorted(known, reverse=True)
+    assert [float(value) for value in column(opened, "#domains", 6) if value] == sorted(known, reverse=True)
     assert opened.execute_script("return arguments[0].closest('th').ariaSort", heading) == "descending"
     name = opened.find_elements("css selector", "#domains thead button")[0]
     name.click()
@@ -140,6 +142,32 @@ def luminance(colour):
     channels = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
     linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory):
+    """The source of axe-core, from npm."""
+    if shutil.which("npm") is None:
+        pytest.skip("no npm on this machine")
+    folder = tmp_path_factory.mktemp("axe")
+    words = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), "axe-core@4"]
+    if subprocess.run(words, capture_output=True, timeout=120, check=False).returncode:
+        pytest.skip("axe-core cannot be installed")
+    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(opened, axe, scheme):
+    screen(opened, 1280, scheme)
+    opened.execute_script("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    opened.execute_script(axe)
+    script = (
+        "const done = arguments[arguments.length - 1];"
+        "axe.run().then((found) => done(found.violations.map((v) => [v.impact, v.id, v.nodes[0].html.slice(0, 200)])))"
+    )
+    found = opened.execute_async_script(script)
+    assert [fault for fault in found if fault[0] in ("serious", "critical")] == []
 
 
 def test_prints_whole(opened, found):

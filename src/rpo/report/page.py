@@ -45,6 +45,7 @@ def render(
             .render(
                 title=title,
                 target=found.prepared.target,
+                domain=found.prepared.domain,
                 sections=sections,
                 about={"rows": f"{len(found.weight):,}", "version": version("rpo")} | dict(about or {}),
                 style=_text("style.css"),
