@@ -17,7 +17,7 @@ def test_the_verdict_the_tables_and_the_page(command, homes, tmp_path):
     assert "Error on held-out domains, best first" in out
     assert "RPO" in out.splitlines()[-2]
     page = (tmp_path / "p.html").read_text()
-    assert "On domains never seen" in page
+    assert "Methods on domains never seen" in page
     assert "groupdro" in page
     found = json.loads(command("compare", homes, *words, "--out", tmp_path / "kept", "--json")[1])
     assert found["verdict"] in out

@@ -117,3 +117,20 @@ def test_two_hundred_domains_and_a_hundred_columns_stay_below_the_limit(uneven):
     assert maps.count('<th scope="row">') == 2 * 200
     assert maps.count("<td") == 2 * 200 * 100
     assert "are not shown" not in maps
+
+
+def test_the_expected_error_of_a_model_is_shown():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(160, 2))
+    site = np.repeat(list("abcd"), 40)
+    y = x[:, 0] + 0.5 * rng.normal(size=160)
+    for learner, target in ((rpo.QualityRegressor("linear"), y), (rpo.QualityClassifier("linear"), y > 0)):
+        model = learner.fit(x, target, domains=site)
+        page = render(model.quality_, model=model)
+        part = page.split('<section id="fitted">')[1].split("</section>")[0]
+        own = model.expected_error_.iloc[0]
+        shown = [float(value) for value in re.findall(r'<td class="drawn" data-sort="([^"]*)"', part)]
+        assert shown == pytest.approx(model.expected_error_["error"].tolist(), rel=1e-4)
+        assert f"in {own['worst_domain']}" in part
+        assert page.index('id="rows"') < page.index('id="fitted"') < page.index('id="doubts"')
+        assert ("wrong classes" in part) == (target is not y)

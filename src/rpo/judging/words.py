@@ -117,8 +117,8 @@ def suspicious_features(found: "Quality", speech: Speech) -> str:
     verb, slope = ("relates", "its slope") if len(table) == 1 else ("relate", f"the slope of {row['feature']}")
     features = few(table["feature"].tolist(), MOST_NAMED)
     return (
-        f"{features} {verb} to {found.prepared.target} differently from {speech.word} to "
-        f"{speech.word}: {slope} differs from the common one by {_signed(row['lowest'])} in "
+        f"{features} {verb} to {found.prepared.target} differently between {speech.many}: "
+        f"{slope} differs from the common one by {_signed(row['lowest'])} in "
         f"{_one(speech, row['lowest_domain'])} and by {_signed(row['highest'])} in "
         f"{_one(speech, row['highest_domain'])}."
     )
@@ -134,7 +134,7 @@ def other_relations(found: "Quality", speech: Speech) -> str:
     if not places:
         return ""
     if len(places) == len(found.domains):
-        return f"The columns relate to {found.prepared.target} differently in every {speech.word}."
+        return f"The columns relate to {found.prepared.target} differently in all {speech.many}."
     return (
         f"In {speech.some(places)}, the columns relate to {found.prepared.target} differently than in "
         f"{speech.rest(places)}."

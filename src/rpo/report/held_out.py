@@ -37,7 +37,7 @@ def section(comparison: HeldOut, shorter: int) -> dict[str, Any]:
     return {
         "kind": "held_out",
         "id": "held_out",
-        "title": "On domains never seen",
+        "title": "Methods on domains never seen",
         "verdict": comparison.verdict,
         "methods": comparison.methods.to_dict("records"),
         "names": shown,

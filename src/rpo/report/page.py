@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rpo.exceptions import InputError
 from rpo.io import p_text
-from rpo.report import columns, domains, doubts, heat, held_out, paper, rows, strata, summary
+from rpo.report import columns, domains, doubts, fitted, heat, held_out, paper, rows, strata, summary
 from rpo.report.page_numbers import amount, decimals, number, percent, plain, sortable
 
 if TYPE_CHECKING:
@@ -31,12 +31,15 @@ def render(
     found: "Quality",
     *,
     title: str = "table",
+    model: fitted.Fitted | None = None,
     comparison: held_out.HeldOut | None = None,
     about: Mapping[str, str | int] | None = None,
 ) -> str:
-    """The page as text, with the held-out performance if methods were compared; shorter if it would pass 1.5 MB."""
+    """The page as text, with held-out performance of a model or of methods compared; shortened to stay below 1.5 MB."""
     for shorter in (1, 2, 4, 16):
         sections = [module.section(found, shorter) for module in SECTIONS]
+        if model is not None:
+            sections.insert(-2, fitted.section(model, shorter))
         if comparison is not None:
             sections.insert(-2, held_out.section(comparison, shorter))
         page: str = (
@@ -63,13 +66,14 @@ def write_report(
     path: str | os.PathLike[str],
     *,
     title: str = "table",
+    model: fitted.Fitted | None = None,
     comparison: held_out.HeldOut | None = None,
     about: Mapping[str, str | int] | None = None,
 ) -> None:
     """Write the page, whole or not at all."""
     from rpo.io import write_whole
 
-    write_whole(Path(path), render(found, title=title, comparison=comparison, about=about))
+    write_whole(Path(path), render(found, title=title, model=model, comparison=comparison, about=about))
 
 
 @cache

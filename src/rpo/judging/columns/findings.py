@@ -73,9 +73,13 @@ class Speech:
     names: tuple[str, ...]
 
     @property
+    def _spoken(self) -> bool:
+        return re.fullmatch(r"[a-zA-Z][a-z]{2,}", self.word) is not None
+
+    @property
     def many(self) -> str:
         """The plural, if the word is one; a column called schoolNR, or d, has none."""
-        if not re.fullmatch(r"[a-zA-Z][a-z]{2,}", self.word):
+        if not self._spoken:
             return "domains"
         if re.search(r"[^aeiou]y$", self.word):
             return f"{self.word[:-1]}ies"
@@ -86,9 +90,14 @@ class Speech:
         return f"the other {self.many if len(self.names) - len(named) > 1 else self.word}"
 
     def one(self, domain: int) -> str:
-        """A domain by its name."""
+        """A domain by its name, after what it is unless the name says it, or nobody would say the word.
+
+        >>> Speech("site", ("B",)).one(0), Speech("cty.nm", ("YORK",)).one(0), Speech("cty.nm", ("7",)).one(0)
+        ('site B', 'YORK', 'cty.nm 7')
+        """
         name = self.names[domain]
-        return name if name.lower().startswith(self.word.lower()) else f"{self.word} {name}"
+        known = name.lower().startswith(self.word.lower()) or (not self._spoken and re.search(r"[^\W\d]{2}", name))
+        return name if known else f"{self.word} {name}"
 
     def some(self, domains: Sequence[int]) -> str:
         """Domains by name if few, by number anyway."""
