@@ -6,9 +6,9 @@ from typing import Any as _Any
 
 if _TYPE_CHECKING:
     from rpo import datasets, engine, exceptions, functional, grouping, methods
-    from rpo.estimators import DomainClassifier, DomainRegressor, RPOClassifier, RPORegressor, load
+    from rpo.estimators import DomainClassifier, DomainRegressor, RPOClassifier, RPORegressor
     from rpo.judging import quality
-    from rpo.models import QualityClassifier, QualityRegressor
+    from rpo.models import QualityClassifier, QualityRegressor, load
     from rpo.studies.comparison import compare
 
 __version__ = "0.1.0"
@@ -40,7 +40,7 @@ _HOMES = {
     "RPOClassifier": "rpo.estimators",
     "RPORegressor": "rpo.estimators",
     "compare": "rpo.studies.comparison",
-    "load": "rpo.estimators",
+    "load": "rpo.models",
     "quality": "rpo.judging",
 }
 

@@ -4,13 +4,11 @@
 import json
 import math
 import os
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
@@ -24,13 +22,13 @@ from rpo.estimators.quality import fitted_penalties
 from rpo.estimators.rpo import RPOClassifier, RPORegressor
 from rpo.exceptions import InputError
 from rpo.folders import read_folder, write_folder
+from rpo.plain import column, is_float, plain, read_column, read_table, table
 
 FORMAT = 2
 CLASSES = {kind.__name__: kind for kind in (RPORegressor, RPOClassifier, DomainRegressor, DomainClassifier)}
 ARRAYS = ("x_mean_", "x_scale_", "loss_curve_")
 SCALARS = ("y_mean_", "y_scale_", "task_", "dtype_", "n_features_in_")
 LABELS = ("classes_", "domains_", "strata_", "feature_names_in_")
-LABEL_KINDS = "biufUO"
 MOST_LAYERS = 100
 # The most that is read of each file. Memory is a few times that at the most, whatever the files say.
 LIMITS = {"model.json": 16 << 20, "weights.safetensors": 256 << 20}
@@ -82,7 +80,7 @@ def from_files(
     if kind is None:
         raise InputError(f"{folder} holds a {str(card['class'])[:40]!r}, which is none of {', '.join(CLASSES)}")
     try:
-        given = {n: float(v["float"]) if _is_float(v) else v for n, v in card["parameters"].items()}
+        given = {n: float(v["float"]) if is_float(v) else v for n, v in card["parameters"].items()}
         parameters: dict[str, Any] = {**given, "module": module if card["module"] else None}
         model = kind(**parameters)
         _restore(model, card, load_arrays(files["weights.safetensors"]))
@@ -94,41 +92,20 @@ def from_files(
 
 
 def _card(model: DomainEstimator) -> dict[str, Any]:
-    parameters = {name: _plain(name, value) for name, value in model.get_params().items() if name != "module"}
+    parameters = {name: plain(name, value) for name, value in model.get_params().items() if name != "module"}
     card: dict[str, Any] = {
         "format": FORMAT,
         "class": type(model).__name__,
         "module": None if model.module is None else type(model.module).__name__,
         "parameters": parameters,
         "fitted": {name: getattr(model, name) for name in SCALARS if hasattr(model, name)},
-        "labels": {name: _column(name, getattr(model, name)) for name in LABELS if hasattr(model, name)},
+        "labels": {name: column(name, getattr(model, name)) for name in LABELS if hasattr(model, name)},
         "versions": _versions(),
     }
     if hasattr(model, "quality_"):
         card["scheme"] = model.penalties_.scheme
-        columns = {str(name): _column(str(name), model.quality_[name].to_numpy()) for name in model.quality_}
-        card["quality"] = {"index": _column("index", model.quality_.index.to_numpy()), "columns": columns}
+        card["quality"] = table(model.quality_)
     return card
-
-
-def _plain(name: str, value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.random.RandomState):
-        return None
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"float": str(value)}  # JSON has no word for it
-    if isinstance(value, tuple):
-        return list(value)
-    if value is None or isinstance(value, str | int | float | bool | list | dict):
-        return value
-    raise InputError(f"parameter {name} is a {type(value).__name__}, which JSON cannot hold: use a plain value")
-
-
-def _column(name: str, values: NDArray[Any]) -> dict[str, Any]:
-    if values.dtype.kind not in LABEL_KINDS:
-        raise InputError(f"{name} holds {values.dtype}, which JSON cannot: turn them into text before fitting")
-    return {"dtype": values.dtype.str, "values": [_plain(name, value) for value in values.tolist()]}
 
 
 def _versions() -> dict[str, str]:
@@ -168,30 +145,13 @@ def _restore(model: DomainEstimator, card: dict[str, Any], arrays: dict[str, NDA
             setattr(model, name, value)
     for name, saved in card["labels"].items():
         if name in LABELS:
-            setattr(model, name, _read_column(saved))
+            setattr(model, name, read_column(saved))
     for prefix in ("weights", "state"):
         found = {name.removeprefix(f"{prefix}/"): a for name, a in arrays.items() if name.startswith(f"{prefix}/")}
         setattr(model, f"{prefix}_", found)
     if "quality" in card:
-        columns = {name: _read_column(saved) for name, saved in card["quality"]["columns"].items()}
-        model.quality_ = pd.DataFrame(columns, index=_read_column(card["quality"]["index"]))
+        model.quality_ = read_table(card["quality"])
         model.penalties_ = fitted_penalties(model.quality_, model.state_, model.domains_, str(card["scheme"]))
-
-
-def _is_float(value: Any) -> bool:
-    return isinstance(value, dict) and set(value) == {"float"}
-
-
-def _read_column(saved: Mapping[str, Any]) -> NDArray[Any]:
-    """Values as they were; a type that would take more memory than the values need is refused before it is taken."""
-    longest = max([1, *(len(value) for value in saved["values"] if isinstance(value, str))])
-    kind = re.fullmatch(r"[<>|=]?([biufO])[1248]?|[<>|=]?(U)(\d{1,9})", saved["dtype"])
-    if kind is None or (kind[2] and int(kind[3]) > longest):
-        raise ValueError(f"labels of type {str(saved['dtype'])[:20]!r}")
-    values = [float(value["float"]) if _is_float(value) else value for value in saved["values"]]
-    if not all(value is None or isinstance(value, str | int | float) for value in values):
-        raise ValueError("labels that are lists")
-    return np.array(values, dtype=np.dtype(saved["dtype"]))
 
 
 def _check(model: DomainEstimator) -> None:

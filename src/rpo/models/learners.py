@@ -21,7 +21,11 @@ NAMED = ("auto", "linear", "trees", "network")
 LEAVES = 4_000  # that a tree of the forest has at most, so that a million rows fit into memory
 SMALLEST_LEAF = 5
 TREES = 50  # of the forest; with 100 it took nearly half of the time of all learners
-TRIED = ("additive", "small trees")  # of the stack: what candidates are compared by; the others take their time
+TRIED = (
+    "linear",
+    "additive",
+    "small trees",
+)  # of the stack: what candidates are compared by; the others take their time
 
 Learners = Mapping[str, Any]
 

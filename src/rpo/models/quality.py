@@ -1,7 +1,9 @@
 """`QualityRegressor` and `QualityClassifier`: judge the data, decide by held-out domains, fit."""
 
+import os
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -303,8 +305,11 @@ class _Quality(BaseEstimator):  # type: ignore[misc]
     def _keep(self, trial: Trial, value: Array, rows: NDArray[np.intp], n: int) -> None:
         """What belongs to rows, in the order in which they were given."""
         first, place = np.unique(rows, return_index=True)
-        self.weight_ = np.zeros(n)
-        self.weight_[first] = trial.weight[place] if self.weighted_ else 1.0
+        judged = np.zeros(n)
+        judged[first] = trial.weight[place]
+        if self.quality_ is not None:
+            self.quality_ = replace(self.quality_, weight=judged)
+        self.weight_ = judged if self.weighted_ else (judged > 0).astype(np.float64)
         problem = trial.problem
         said = {"expected": value} if not problem.n_classes else {f"p{k}": value[:, k] for k in range(value.shape[1])}
         table = pd.DataFrame(
@@ -312,6 +317,12 @@ class _Quality(BaseEstimator):  # type: ignore[misc]
         )
         self.held_out_ = table.iloc[place].set_index(pd.Index(first, name="row"))
         self.held_out_["count"] = np.bincount(rows, problem.weight, n)[first]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a folder, without pickle; `rpo.load` reads it. Data and judgement stay behind."""
+        from rpo.models.saving import save
+
+        save(self, path)
 
     # --- predicting ---------------------------------------------------------------------------------------------
 

@@ -1,0 +1,90 @@
+"""Values and columns as JSON and back, with no more memory than what was written needs."""
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rpo.exceptions import InputError
+
+LABEL_KINDS = "biufUO"
+
+
+def plain(name: str, value: Any) -> Any:
+    """A value as JSON has it; what it has no word for is told apart.
+
+    >>> plain("rate", np.float64(0.5)), plain("rate", float("inf"))
+    (0.5, {'float': 'inf'})
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.random.RandomState):
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}
+    if isinstance(value, tuple):
+        return list(value)
+    if value is None or isinstance(value, str | int | float | bool | list | dict):
+        return value
+    raise InputError(f"parameter {name} is a {type(value).__name__}, which JSON cannot hold: use a plain value")
+
+
+def is_float(value: Any) -> bool:
+    """Whether JSON holds a number that it has no word for.
+
+    >>> is_float({"float": "nan"}), is_float(1.0)
+    (True, False)
+    """
+    return isinstance(value, dict) and set(value) == {"float"}
+
+
+def column(name: str, values: NDArray[Any]) -> dict[str, Any]:
+    """An array of labels or numbers with its type.
+
+    >>> column("domains", np.array([1, 2], dtype=np.int8))
+    {'dtype': '|i1', 'values': [1, 2]}
+    """
+    if values.dtype.kind not in LABEL_KINDS:
+        raise InputError(f"{name} holds {values.dtype}, which JSON cannot: turn them into text before fitting")
+    return {"dtype": values.dtype.str, "values": [plain(name, value) for value in values.tolist()]}
+
+
+def read_column(saved: Mapping[str, Any]) -> NDArray[Any]:
+    """Values as they were; a type that would take more memory than the values need is refused before it is taken.
+
+    >>> read_column({"dtype": "|i1", "values": [1, 2]})
+    array([1, 2], dtype=int8)
+    """
+    longest = max([1, *(len(value) for value in saved["values"] if isinstance(value, str))])
+    kind = re.fullmatch(r"[<>|=]?([biufO])[1248]?|[<>|=]?(U)(\d{1,9})", saved["dtype"])
+    if kind is None or (kind[2] and int(kind[3]) > longest):
+        raise ValueError(f"labels of type {str(saved['dtype'])[:20]!r}")
+    values = [float(value["float"]) if is_float(value) else value for value in saved["values"]]
+    if not all(value is None or isinstance(value, str | int | float) for value in values):
+        raise ValueError("labels that are lists")
+    return np.array(values, dtype=np.dtype(saved["dtype"]))
+
+
+def table(frame: pd.DataFrame) -> dict[str, Any]:
+    """A frame, column by column, with its index.
+
+    >>> read_table(table(pd.DataFrame({"a": [1.5, np.nan]}, index=["x", "y"])))["a"].tolist()
+    [1.5, nan]
+    """
+    columns = {str(name): column(str(name), _array(frame[name])) for name in frame.columns}
+    return {"name": frame.index.name, "index": column("index", _array(frame.index)), "columns": columns}
+
+
+def read_table(saved: Mapping[str, Any]) -> pd.DataFrame:
+    """The frame that `table` wrote."""
+    columns = {name: read_column(values) for name, values in saved["columns"].items()}
+    return pd.DataFrame(columns, index=pd.Index(read_column(saved["index"]), name=saved.get("name")))
+
+
+def _array(values: "pd.Series[Any] | pd.Index[Any]") -> NDArray[Any]:
+    found = values.to_numpy()
+    return found if isinstance(values.dtype, np.dtype) else found.astype(object)
