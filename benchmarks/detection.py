@@ -88,11 +88,11 @@ def named(seed: int, uneven: bool) -> dict[str, float]:
 
     data = make_uneven(seed=seed) if uneven else make_uneven(bad_domain=None, bad_strata=(), seed=seed)
     frame = pd.DataFrame(data.X).assign(y=data.y, site=data.domains)
-    found = rpo.quality(frame, target="y", domain="site", progress=False)
-    strata = found.strata.set_index("stratum").loc[list(found.groups.names)]
-    noisy = strata["noisy"].to_numpy()[found.groups.label]
+    found = rpo.quality(frame, target="y", domain="site", verbose=False)
+    strata = found.strata.set_index("stratum").loc[list(found.assigned.names)]
+    noisy = strata["noisy"].to_numpy()[found.assigned.labels]
     bad = np.isin(data.strata, data.bad_strata)
-    first = strata["rank"].to_numpy()[found.groups.label] == 1
+    first = strata["rank"].to_numpy()[found.assigned.labels] == 1
     return {
         "claimed": bool(found.domains["noisy"].any() or found.strata["noisy"].any()),
         "domain": found.domains["domain"][0] == str(data.bad_domain) and bool(found.domains["noisy"][0]),
@@ -161,10 +161,10 @@ def scores(data: Corrupted) -> Scores:
     import rpo
 
     start = time.process_time()
-    found = rpo.quality(data.frame, target="y", domain="domain", progress=False)
+    found = rpo.quality(data.frame, target="y", domain="domain", verbose=False)
     seconds = {OURS: time.process_time() - start}
-    noise = found.strata.set_index("stratum")["noise"][list(found.groups.names)].to_numpy()
-    by_row, by_stratum = {OURS: unlikely(found, data)}, {OURS: noise[found.groups.label]}
+    noise = found.strata.set_index("stratum")["noise"][list(found.assigned.names)].to_numpy()
+    by_row, by_stratum = {OURS: unlikely(found, data)}, {OURS: noise[found.assigned.labels]}
     with contextlib.suppress(ImportError):
         import cleanlab  # noqa: F401
 
@@ -174,7 +174,7 @@ def scores(data: Corrupted) -> Scores:
         by_row[THEIRS], by_stratum[THEIRS] = cleanlab_scores(data, expected, groups)
         seconds[THEIRS] = time.process_time() - start
         by_row[f"{THEIRS}, our predictions"], _ = cleanlab_scores(data, found.expected.value, groups)
-        _, by_stratum[f"{THEIRS}, our strata"] = cleanlab_scores(data, expected, found.groups.label)
+        _, by_stratum[f"{THEIRS}, our strata"] = cleanlab_scores(data, expected, found.assigned.labels)
         if data.classes:
             _, by_stratum[f"{THEIRS}, its own clusters"] = cleanlab_scores(data, expected, None)
     return Scores(by_row, by_stratum, seconds)

@@ -24,7 +24,7 @@ def test_numbers_and_options_are_checked():
     numbers, options = method.fill({"eta": 3, "reduction": "sum"})
     assert numbers["eta"] == 3.0
     assert numbers["lam"] == method.space["lam"].default
-    assert options == {"reduction": "sum", "estimator": "square", "rescale": "divide"}
+    assert options == {"reduction": "sum", "irm_estimator": "square", "rescale": "divide"}
     for bad in ({"eta": np.nan}, {"eta": True}, {"eta": "1"}, {"eta": -1}, {"rescale": "no"}, {"foo": 1}):
         with pytest.raises(InputError):
             method.fill(bad)

@@ -211,7 +211,7 @@ def test_one_line_that_says_what_is_wrong(name):
     with pytest.raises(ValueError, match=message) as caught:
         model.fit(rows, target, **options)
     assert "\n" not in str(caught.value)
-    assert not hasattr(model, "weights_")
+    assert not hasattr(model, "params_")
 
 
 def test_a_task_the_method_lacks_names_those_that_have_it(monkeypatch):

@@ -13,7 +13,7 @@ def test_a_template_module_on_a_table(rng):
         module = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 1))
     model = RPORegressor(module=module, steps=200).fit(X, X[:, 0], domains=np.arange(90) % 3)
     assert model.score(X, X[:, 0]) > 0.95
-    assert set(model.weights_) == {"0.weight", "0.bias", "2.weight", "2.bias"}
+    assert set(model.params_) == {"0.weight", "0.bias", "2.weight", "2.bias"}
 
 
 def test_a_convolution_on_images(rng):

@@ -25,7 +25,7 @@ with Seeded(0):
     TEMPLATE = nn.Sequential(nn.Linear(3, 6), nn.ReLU(), nn.Linear(6, 1))
 MODELS = {
     "rpo": lambda: RPORegressor(**COMMON),
-    "rpo to the letter": lambda: RPORegressor(scheme="paper", **COMMON),
+    "rpo to the letter": lambda: RPORegressor(scheme="paper", strength=0.5, **COMMON),
     "rpo classes": lambda: RPOClassifier(batch_size=16, **COMMON),
     "rpo template": lambda: RPORegressor(module=TEMPLATE, steps=12),
     "rpo own": lambda: RPORegressor(module=own, steps=12),
@@ -42,7 +42,7 @@ def fitted(name, seed):
     model = MODELS[name]().set_params(random_state=seed)
     y = X[:, 0] + 0.1 * X[:, 1] ** 2
     model.fit(X, y > 0 if hasattr(model, "predict_proba") else y, domains=domains)
-    return {**model.weights_, "prediction": model.predict(X)}
+    return {**model.params_, "prediction": model.predict(X)}
 
 
 @pytest.fixture

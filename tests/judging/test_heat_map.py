@@ -14,7 +14,7 @@ def test_the_figure_has_a_cell_for_each_domain_and_stratum(classes):
     frame["y"] = frame["x"] + 0.2 * rng.normal(size=200)
     if classes:
         frame["y"] = np.where(frame["y"] > 0, "yes", "no")
-    found = rpo.quality(frame, target="y", domain="site", strata=["half"], progress=False)
+    found = rpo.quality(frame, target="y", domain="site", strata=["half"], verbose=False)
     figure = found.figure()
     assert figure.axes[0].images[0].get_array().shape == (4, 2)
     assert len(figure.axes[0].texts) == 8

@@ -17,7 +17,7 @@ def frame_of(data):
 @pytest.fixture(scope="module")
 def uneven():
     data = make_uneven(seed=1)
-    return data, rpo.quality(frame_of(data), target="y", domain="site", progress=False)
+    return data, rpo.quality(frame_of(data), target="y", domain="site", verbose=False)
 
 
 def test_bad_strata_and_the_bad_domain_come_first(uneven):
@@ -26,10 +26,10 @@ def test_bad_strata_and_the_bad_domain_come_first(uneven):
     assert found.domains["noisy"].tolist() == [True, False, False, False]
     noisy = found.strata[found.strata["noisy"]]["stratum"].tolist()
     assert noisy == found.strata["stratum"].tolist()[: len(noisy)]
-    true = data.strata[np.isin(found.groups.label, [found.groups.names.index(name) for name in noisy])]
+    true = data.strata[np.isin(found.assigned.labels, [found.assigned.names.index(name) for name in noisy])]
     assert set(np.unique(true[np.isin(true, data.bad_strata)])) == set(data.bad_strata)
     assert np.isin(true, data.bad_strata).mean() > 0.8
-    assert all(name.startswith("age ") for name in found.groups.names)
+    assert all(name.startswith("age ") for name in found.assigned.names)
     said = " ".join(found.summary)
     assert said.startswith("In site b, y is 2.8 times as noisy as in the other sites.")
     assert noisy[0] in said
@@ -43,7 +43,7 @@ def test_intervals_hold_the_noise_and_ranks_are_in_order(uneven):
         assert known["rank"].tolist() == list(range(1, len(known) + 1))
         assert table[~table["judged"]]["rank"].isna().all()
         assert known["noisy"].is_monotonic_decreasing
-    assert found.cells["n"].sum() == len(found.groups.label)
+    assert found.cells["n"].sum() == len(found.assigned.labels)
 
 
 def test_rows_to_look_at_first_are_the_least_likely_and_show_their_columns(uneven):
@@ -68,7 +68,7 @@ def test_weights_are_small_where_rows_are_noisy_and_one_elsewhere(uneven):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_where_nothing_differs_it_says_so(seed):
     data = make_uneven(bad_domain=None, bad_strata=(), seed=seed)
-    found = rpo.quality(frame_of(data), target="y", domain="site", progress=False)
+    found = rpo.quality(frame_of(data), target="y", domain="site", verbose=False)
     assert found.summary[0] == "Nothing wrong was found in the 1,608 rows of 4 sites."
     assert not found.domains["noisy"].any()
     assert not found.strata["noisy"].any()
@@ -80,7 +80,7 @@ def test_a_domain_of_another_level_is_shifted_and_not_noisy():
     rng = np.random.default_rng(5)
     frame = pd.DataFrame({"x": rng.normal(size=400), "site": np.repeat(list("abcd"), 100)})
     frame["y"] = frame["x"] + 0.3 * rng.normal(size=400) + 3 * (frame["site"] == "c")
-    found = rpo.quality(frame, target="y", domain="site", progress=False)
+    found = rpo.quality(frame, target="y", domain="site", verbose=False)
     table = found.domains.set_index("domain")
     assert table["shifted"]["c"]
     assert not table["noisy"].any()
@@ -92,10 +92,10 @@ def test_a_domain_of_another_level_is_shifted_and_not_noisy():
 def test_classes_are_strata_only_on_demand_and_rows_are_those_with_the_least_likely_label():
     data = make_uneven(task="classification", seed=2)
     frame = frame_of(data).assign(y=np.where(data.y > 0, "yes", "no"))
-    asked = rpo.quality(frame, target="y", domain="site", grouping="class", progress=False)
-    assert set(asked.groups.names) == {"y no", "y yes"}
-    found = rpo.quality(frame, target="y", domain="site", grouping="none", progress=False)
-    assert found.groups.names == ("all rows",)
+    asked = rpo.quality(frame, target="y", domain="site", grouping="class", verbose=False)
+    assert set(asked.assigned.names) == {"y no", "y yes"}
+    found = rpo.quality(frame, target="y", domain="site", grouping="none", verbose=False)
+    assert found.assigned.names == ("all rows",)
     assert np.allclose(found.expected.value.sum(1), 1)
     assert (found.rows["expected"] != found.rows["target"]).mean() > 0.9
     assert found.rows["probability"][:20].max() < 0.5
@@ -107,7 +107,7 @@ def test_domains_of_one_row_are_not_judged_and_no_error():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=60), "d": [*"ab" * 25, *"cdefghijkl"]})
     frame["y"] = frame["x"] + 0.1 * rng.normal(size=60)
-    found = rpo.quality(frame, target="y", domain="d", progress=False)
+    found = rpo.quality(frame, target="y", domain="d", verbose=False)
     small = found.domains[found.domains["n"] == 1]
     assert len(small) == 10
     assert not small["judged"].any()
@@ -118,14 +118,14 @@ def test_domains_of_one_row_are_not_judged_and_no_error():
 
 def test_the_same_seed_gives_the_same_tables(uneven):
     data, found = uneven
-    again = rpo.quality(frame_of(data), target="y", domain="site", progress=False)
+    again = rpo.quality(frame_of(data), target="y", domain="site", verbose=False)
     pd.testing.assert_frame_equal(again.cells, found.cells)
 
 
 def test_arrays_and_a_table_give_the_same(uneven):
     data, found = uneven
     frame = frame_of(data)
-    again = rpo.quality(frame[found.prepared.names], frame["y"], domains=frame["site"], progress=False)
+    again = rpo.quality(frame[found.prepared.names], frame["y"], domains=frame["site"], verbose=False)
     pd.testing.assert_frame_equal(again.domains, found.domains)
     assert again.weight.tolist() == found.weight.tolist()
 
@@ -135,12 +135,12 @@ def test_strata_by_categories_dates_and_gaps_are_named_in_plain_terms():
     n = 600
     frame = pd.DataFrame({"city": np.array(["Ulm", "Bonn", "Kiel"])[rng.integers(0, 3, n)], "d": np.arange(n) % 2})
     frame["y"] = rng.normal(size=n) * np.where(frame["city"] == "Kiel", 3.0, 0.3)
-    found = rpo.quality(frame, target="y", domain="d", progress=False)
+    found = rpo.quality(frame, target="y", domain="d", verbose=False)
     assert found.strata["stratum"][0] == "city Kiel"
     frame = frame.drop(columns="city").assign(day=pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(n), "D"))
     frame["y"] = rng.normal(size=n) * np.where(np.arange(n) < 200, 3.0, 0.3)
     frame.loc[n - 1, "day"] = pd.NaT
-    found = rpo.quality(frame, target="y", domain="d", progress=False)
+    found = rpo.quality(frame, target="y", domain="d", verbose=False)
     assert found.strata["stratum"][0].startswith("day 2020-0")
 
 
@@ -161,7 +161,7 @@ def test_columns_are_looked_at_before_any_model_and_said_in_the_summary():
     table["y"] = table["age"] + rng.normal(size=240)
     table.loc[table["site"] == "b", "pressure"] = 0.0
     table.loc[table.index % 5 == 0, "y"] = np.nan  # rows without a target have no place in what is counted
-    found = rpo.quality(table, target="y", domain="site", progress=False)
+    found = rpo.quality(table, target="y", domain="site", verbose=False)
     first = found.columns.findings[0].words
     assert first == "Site b records pressure = 0 in all of its 48 rows; the other sites never do."
     assert first in found.summary
@@ -174,7 +174,7 @@ def test_with_more_columns_than_rows_of_a_domain_noise_is_still_noise(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(240, 40))
     y = X[:, 0] - 0.5 * X[:, 1] + 0.4 * rng.normal(size=240)
-    found = rpo.quality(X, y, domains=np.repeat(np.arange(8), 30), grouping="none", progress=False)
+    found = rpo.quality(X, y, domains=np.repeat(np.arange(8), 30), grouping="none", verbose=False)
     assert found.noise == pytest.approx(0.4, rel=0.25)
     assert found.domains["noise"].between(0.2, 0.8).all()
     assert not found.domains["noisy"].any()

@@ -131,7 +131,7 @@ def test_the_paper_to_the_letter(task):
     for cell, value in ours.penalties_.rho.items():
         assert value == pytest.approx(rho[cell], rel=1e-10)
     for name, value in model.state_dict().items():
-        np.testing.assert_allclose(ours.weights_[name], value, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(ours.params_[name], value, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.filterwarnings("ignore::rpo.exceptions.CollapseWarning")

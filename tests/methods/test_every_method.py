@@ -19,6 +19,7 @@ from rpo.methods.terms import risk
 
 PAIRS = [(m.name, task) for m in methods() for task in m.tasks]
 ONE_TASK = [(m.name, "regression" if "regression" in m.tasks else "binary") for m in methods()]
+SPLIT = {"irm_estimator": "split"}
 QUIET = {"progress": False, "dtype": torch.float64}
 
 # What turns each method into ERM.
@@ -226,9 +227,11 @@ def test_split_says_once_that_a_domain_has_one_row():
     data = make_data(data.x, data.y, torch.where(torch.arange(31) == 30, 3, data.domain), task="regression")
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("default", OneRowWarning)
-        train("rpo", build("regression"), data, seeds=[0], options={"estimator": "split"}, config=Config(3, **QUIET))
+        train(
+            "rpo", build("regression"), data, seeds=[0], options={"irm_estimator": "split"}, config=Config(3, **QUIET)
+        )
     assert [warning.category for warning in said] == [OneRowWarning]
-    small = partial(train, "irm-l2", build("regression"), data, seeds=[0], options={"estimator": "split"})
+    small = partial(train, "irm-l2", build("regression"), data, seeds=[0], options={"irm_estimator": "split"})
     with pytest.warns(OneRowWarning, match="larger batch_size"):
         small(config=Config(steps=3, batch_size=1, **QUIET))
     small(config=Config(steps=3, batch_size=2, **QUIET))  # its row is drawn twice

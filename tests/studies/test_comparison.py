@@ -40,7 +40,7 @@ def test_every_domain_is_held_out_once_and_its_rows_are_seen_nowhere_else(sizes,
 
 def test_it_goes_on_where_it_stopped_and_gives_the_same(tmp_path):
     frame = table_of([20, 20, 20])
-    words = {"target": "y", "domain": "d", "methods": ["groupdro"], "seeds": 2, "steps": 20, "progress": False}
+    words = {"target": "y", "domain": "d", "methods": ["groupdro"], "seeds": 2, "steps": 20, "verbose": False}
     first = rpo.compare(frame, **words, out=tmp_path)
     kept = sorted((tmp_path / "runs").glob("*.json"))
     times = {path: path.stat().st_mtime_ns for path in kept}
@@ -57,7 +57,7 @@ def test_it_goes_on_where_it_stopped_and_gives_the_same(tmp_path):
 
 def test_classes_have_shares_of_wrong_ones():
     frame = table_of([20, 20, 20]).assign(y=lambda t: np.where(t["x"] > 0, "yes", "no"))
-    found = rpo.compare(frame, target="y", domain="d", methods=["erm-l2"], seeds=2, steps=60, progress=False)
+    found = rpo.compare(frame, target="y", domain="d", methods=["erm-l2"], seeds=2, steps=60, verbose=False)
     assert set(found.methods["method"]) == {"rpo", "rpo-permuted", "rpo-uniform", "erm-l2"}
     assert found.methods["error"].between(0, 0.3).all()
 

@@ -55,7 +55,7 @@ def test_complete_writes_out_every_default_and_keeps_what_was_given():
     assert run.data.options["noise"] == 0.25
     assert run.data.options["keep"] == 0.2
     assert run.numbers == {"eta": 10.0, "lam": "formula", "anneal": 0.25, "lr": 0.01}
-    assert run.options == {"reduction": "sum", "estimator": "square", "rescale": "divide"}
+    assert run.options == {"reduction": "sum", "irm_estimator": "square", "rescale": "divide"}
     assert complete(run).digest == run.digest
     assert complete(Run(data=DataSpec(name="confounded"), method="rpo")).numbers["lam"] is None
 

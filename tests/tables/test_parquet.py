@@ -61,7 +61,7 @@ def test_it_prepares_as_the_whole_table_does(saved):
 def test_it_fits_the_same_model(saved):
     tables = (prepare(many_rows(saved), **ROLES, room=on_disk), prepare(read_table(saved), **ROLES))
     ours, theirs = (fit_table(ready, steps=20).estimator for ready in tables)
-    assert all(np.array_equal(value, theirs.weights_[name]) for name, value in ours.weights_.items())
+    assert all(np.array_equal(value, theirs.params_[name]) for name, value in ours.params_.items())
     pd.testing.assert_frame_equal(ours.quality_, theirs.quality_, check_exact=True)
 
 

@@ -276,7 +276,7 @@ def _whole_run(
         name: torch.as_tensor(value, dtype=config.dtype, device=data.x.device).expand(len(seeds)).contiguous()
         for name, value in (known | dict(numbers)).items()
     }
-    if all_options.get("estimator") == "split":
+    if all_options.get("irm_estimator") == "split":
         _warn_of_single_rows(data, config.batch_size)
     return Preparation(data, seeds, hp, all_options, build, config, first)
 

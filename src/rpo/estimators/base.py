@@ -107,7 +107,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             data = self._with_strata(data, rows, target, strata, first, grouping)
         trained = train(method, build, data, first=first, **common).check()
         self.task_ = task
-        self.weights_ = {n: p[0].cpu().numpy() for n, p in trained.net.unflatten(trained.snapshot.flat).items()}
+        self.params_ = {n: p[0].cpu().numpy() for n, p in trained.net.unflatten(trained.snapshot.flat).items()}
         self.state_ = {n: value[0].cpu().numpy() for n, value in trained.snapshot.state.items()}
         self.loss_curve_ = trained.curve[:, 0].cpu().numpy()
         if {"eta", "rho", "sigma"} <= set(self.state_):
@@ -304,7 +304,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _outputs(self, X: ArrayLike) -> torch.Tensor:
         """f(x) for new rows, `(n, c)`."""
-        check_is_fitted(self, "weights_")
+        check_is_fitted(self, "params_")
         check_kinds(X)
         rows = validate_data(
             self, X, reset=False, dtype="numeric", ensure_all_finite=False, allow_nd=self.module is not None
@@ -312,7 +312,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         check_finite(rows, self._names(rows))
         method, _ = self._method()
         net = self._net(method, tuple(rows.shape[1:]))
-        params = {name: torch.as_tensor(value)[None] for name, value in self.weights_.items()}
+        params = {name: torch.as_tensor(value)[None] for name, value in self.params_.items()}
         state = {name: torch.as_tensor(value)[None] for name, value in self.state_.items()}
         x = torch.from_numpy(self._standardized(rows, self.dtype_))
         output = predict(method, net, net.flatten(params), state, x)[0]

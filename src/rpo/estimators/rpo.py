@@ -82,7 +82,7 @@ class _RPO(DomainEstimator):
             "lam": self.lam,
             "density_exponent": self.density_exponent,
             "reduction": self.reduction,
-            "estimator": self.irm_estimator,
+            "irm_estimator": self.irm_estimator,
             "anneal": self.anneal,
             "rescale": self.rescale,
             "folds": self.folds,

@@ -45,7 +45,7 @@ def files_of(model: DomainEstimator) -> dict[str, bytes]:
     """What a saved model consists of: the content of each file by its name."""
     from sklearn.utils.validation import check_is_fitted
 
-    check_is_fitted(model, "weights_")
+    check_is_fitted(model, "params_")
     try:
         _check(model)
     except WRONG as error:
@@ -116,7 +116,7 @@ def _versions() -> dict[str, str]:
 
 def _arrays(model: DomainEstimator) -> dict[str, NDArray[Any]]:
     named = {name: np.asarray(getattr(model, name)) for name in ARRAYS}
-    named |= {f"weights/{name}": value for name, value in model.weights_.items()}
+    named |= {f"weights/{name}": value for name, value in model.params_.items()}
     named |= {f"state/{name}": value for name, value in model.state_.items()}
     return {name: value.copy(order="C") for name, value in named.items()}
 
@@ -146,9 +146,9 @@ def _restore(model: DomainEstimator, card: dict[str, Any], arrays: dict[str, NDA
     for name, saved in card["labels"].items():
         if name in LABELS:
             setattr(model, name, read_column(saved))
-    for prefix in ("weights", "state"):
-        found = {name.removeprefix(f"{prefix}/"): a for name, a in arrays.items() if name.startswith(f"{prefix}/")}
-        setattr(model, f"{prefix}_", found)
+    for prefix, attribute in (("weights/", "params_"), ("state/", "state_")):
+        found = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        setattr(model, attribute, found)
     if "quality" in card:
         model.quality_ = read_table(card["quality"])
         model.penalties_ = fitted_penalties(model.quality_, model.state_, model.domains_, str(card["scheme"]))
@@ -172,7 +172,7 @@ def _check(model: DomainEstimator) -> None:
         if getattr(model, name).shape not in ((1,), (inputs,)):
             raise ValueError(f"{name} is of another shape")
     scales = {"x_mean_": model.x_mean_, "x_scale_": model.x_scale_}
-    for name, values in (scales | model.weights_).items():
+    for name, values in (scales | model.params_).items():
         if not np.isfinite(values).all():
             raise ValueError(f"{name} is not finite")
     for name in ("y_mean_", "y_scale_") if model.task_ == "regression" else ():
@@ -183,7 +183,7 @@ def _check(model: DomainEstimator) -> None:
         return  # a network of the user's own: its first call checks
     with torch.device("meta"):  # shapes alone: no memory is taken for a network that only the card knows
         net = model._net(method, (inputs,))
-    found = {name: tuple(value.shape) for name, value in model.weights_.items()}
+    found = {name: tuple(value.shape) for name, value in model.params_.items()}
     if found != {name: tuple(shape) for name, shape in net.shapes.items()}:
         raise ValueError("its weights are not those of the network in its card")
 

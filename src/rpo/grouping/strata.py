@@ -19,10 +19,11 @@ GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
 
 @dataclass(frozen=True)
 class NamedStrata:
-    """A stratum for every row given (`labels`, from 0) and a name for every stratum (`names`)."""
+    """A stratum for every row given (`labels`, from 0), a name for every stratum, and whether they were `searched`."""
 
     labels: NDArray[np.intp]
     names: tuple[str, ...]
+    searched: bool = False
 
 
 @dataclass(frozen=True)

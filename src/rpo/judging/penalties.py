@@ -19,8 +19,8 @@ def penalties(found: "Quality") -> pd.DataFrame:
     σ is the root of the mean squared residual out of row, as in Algorithm 1; small cells borrow theirs, all are shrunk.
     """
     names, domain = np.unique(found.prepared.domains, return_inverse=True)
-    stratum = found.groups.label
-    shape = {"n_domains": len(names), "n_strata": len(found.groups.names)}
+    stratum = found.assigned.labels
+    shape = {"n_domains": len(names), "n_strata": len(found.assigned.names)}
     count = cell_weight(domain, stratum, **shape)
     plain = sigma(squared(found), domain, stratum, **shape)
     asked = optimal_penalties(
@@ -31,7 +31,7 @@ def penalties(found: "Quality") -> pd.DataFrame:
         split=True,
     )
     e, k = np.nonzero(count)
-    cell = {"domain": names[e], "stratum": np.asarray(found.groups.names, dtype=object)[k]}
+    cell = {"domain": names[e], "stratum": np.asarray(found.assigned.names, dtype=object)[k]}
     table = pd.DataFrame(cell | {"eta": asked.eta[e], "rho": asked.rho[e, k]})
     return table.sort_values("eta", kind="stable", ignore_index=True)
 

@@ -16,7 +16,7 @@ from rpo.frames.columns import names_of
 from rpo.frames.preparing import Prepared, prepare
 from rpo.functional.ridge import Array
 from rpo.functional.significance import SURE, holm
-from rpo.grouping.strata import check_grouping, codes
+from rpo.grouping.strata import NamedStrata, check_grouping, codes
 from rpo.io import AskedTask, Grouping
 from rpo.judging.columns import Columns, judge_columns
 from rpo.judging.features import Suspicion, features_table, suspicious
@@ -24,7 +24,7 @@ from rpo.judging.heat_map import heat_map
 from rpo.judging.noise import Levels, Noise, label_noise, number_noise
 from rpo.judging.penalties import penalties, squared
 from rpo.judging.residuals import Expected, Problem, out_of_domain, out_of_row
-from rpo.judging.strata import Strata, strata_of, strata_table
+from rpo.judging.strata import strata_of, strata_table
 from rpo.judging.words import findings
 from rpo.progress import Show
 
@@ -70,7 +70,7 @@ class Quality:
     weight: Array
     prepared: Prepared = field(repr=False)
     expected: Expected = field(repr=False)
-    groups: Strata = field(repr=False)
+    assigned: NamedStrata = field(repr=False)
     columns: Columns = field(repr=False)
     noise: float
     """The noise of all rows together; for classes the share of wrong labels."""
@@ -139,7 +139,7 @@ def quality(
     drop: Sequence[str] = (),
     category: Sequence[str] = (),
     random_state: int = 0,
-    progress: Show = "auto",
+    verbose: Show = "auto",
 ) -> Quality:
     """Judge a table: which domains, groups, features and rows are poor, how sure that is, and what a row should count.
 
@@ -184,7 +184,7 @@ def quality(
         weight=weight[kept],
         unit=units,
         random_state=random_state,
-        progress=progress,
+        progress=verbose,
     )
     whole = np.zeros(total)
     whole[kept] = found.weight
@@ -223,7 +223,7 @@ def judge(
         strata = strata_of(ready, problem, noise, grouping, random_state)
 
         def trust(said: Expected) -> Array:
-            return noise_of(problem, said)[0].precision(strata.label, len(strata.names))[code, strata.label]
+            return noise_of(problem, said)[0].precision(strata.labels, len(strata.names))[code, strata.labels]
 
         if (weight_first := trust(expected)).min() < CLEARER:
             expected = out_of_row(problem, weight_first, progress)
@@ -237,9 +237,9 @@ def judge(
         noise, levels = noise_of(used, expected)
         if suspicion.flagged:
             strata = strata_of(ready, problem, noise, grouping, random_state)
-        counted = noise.weights(strata.label, len(strata.names))[code, strata.label]
+        counted = noise.weights(strata.labels, len(strata.names))[code, strata.labels]
         held_out = out_of_domain(used, counted, progress)
-    row_weight = noise.weights(strata.label, len(strata.names))[code, strata.label]
+    row_weight = noise.weights(strata.labels, len(strata.names))[code, strata.labels]
     domains = _domains(used, noise, levels, held_out, row_weight, names)
     return Quality(
         domains=domains,
@@ -251,7 +251,7 @@ def judge(
         weight=row_weight * (counts > 0),
         prepared=ready,
         expected=expected,
-        groups=strata,
+        assigned=strata,
         columns=judge_columns(
             ready.frame,
             ready.columns,
@@ -434,7 +434,7 @@ def _squared(problem: Problem, expected: Expected) -> Array:
     return np.asarray(((truth - expected.value) ** 2).sum(1) / 2)
 
 
-def _strata(problem: Problem, noise: Noise, strata: Strata, seed: int) -> pd.DataFrame:
+def _strata(problem: Problem, noise: Noise, strata: NamedStrata, seed: int) -> pd.DataFrame:
     table = strata_table(problem, noise, strata, seed)
     table.insert(0, "stratum", np.asarray(strata.names, dtype=object))
     table["n"] = _whole(table["n"].to_numpy())
@@ -443,9 +443,9 @@ def _strata(problem: Problem, noise: Noise, strata: Strata, seed: int) -> pd.Dat
     return _ranked(table)
 
 
-def _cells(problem: Problem, noise: Noise, strata: Strata, names: NDArray[Any], weight: Array) -> pd.DataFrame:
+def _cells(problem: Problem, noise: Noise, strata: NamedStrata, names: NDArray[Any], weight: Array) -> pd.DataFrame:
     n_strata = len(strata.names)
-    occupied, cell = np.unique(problem.domain * n_strata + strata.label, return_inverse=True)
+    occupied, cell = np.unique(problem.domain * n_strata + strata.labels, return_inverse=True)
     table = noise.table(cell, len(occupied))
     table.insert(0, "domain", names[occupied // n_strata])
     table.insert(1, "stratum", np.asarray(strata.names, dtype=object)[occupied % n_strata])
@@ -472,7 +472,7 @@ def _rows(
     problem: Problem,
     expected: Expected,
     noise: Noise,
-    strata: Strata,
+    strata: NamedStrata,
     classes: NDArray[Any] | None,
 ) -> pd.DataFrame:
     """The least likely rows: what they say, what the other rows say about them, and their own columns."""
@@ -491,7 +491,7 @@ def _rows(
         {
             "row": ready.row[first],
             "domain": ready.domains[first],
-            "stratum": np.asarray(strata.names, dtype=object)[strata.label[first]],
+            "stratum": np.asarray(strata.names, dtype=object)[strata.labels[first]],
             **said,
             "times": size[first],
         }

@@ -1,6 +1,6 @@
 """Strata: rows that share their noise, given or found among the features, and how sure their noise is."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,35 +10,26 @@ from rpo.frames.naming import strata_names
 from rpo.frames.preparing import Prepared
 from rpo.functional.ridge import Array
 from rpo.functional.significance import SURE
-from rpo.grouping import find_strata
+from rpo.grouping import NamedStrata, find_strata
 from rpo.grouping.strata import codes
 from rpo.io import Grouping
 from rpo.judging.learners import boosted
-from rpo.judging.noise import Codes, Noise, NumberNoise
+from rpo.judging.noise import Noise, NumberNoise
 from rpo.judging.residuals import Problem, sample_by_domain
 
 SEARCHED = 4_000  # rows that the search for strata looks at
 
 
-@dataclass(frozen=True, eq=False)
-class Strata:
-    """The stratum of each row, the names, and whether they were searched for."""
-
-    label: Codes
-    names: tuple[str, ...]
-    searched: bool
-
-
-def strata_of(ready: Prepared, problem: Problem, noise: Noise, grouping: Grouping, seed: int) -> Strata:
+def strata_of(ready: Prepared, problem: Problem, noise: Noise, grouping: Grouping, seed: int) -> NamedStrata:
     """Those given; else those found by the size of what is left of each row, among the features, never the target."""
     if ready.strata is not None:
         used, label = np.unique(ready.strata.labels, return_inverse=True)
-        return Strata(label.astype(np.intp), tuple(ready.strata.names[k] for k in used), False)
+        return NamedStrata(label.astype(np.intp), tuple(ready.strata.names[k] for k in used))
     if grouping == "class":
         label, classes = codes(ready.y, "classes")
-        return Strata(label, tuple(f"{ready.target} {name}" for name in classes), False)
+        return NamedStrata(label, tuple(f"{ready.target} {name}" for name in classes))
     if grouping == "none":
-        return Strata(np.zeros(len(problem.y), np.intp), ("all rows",), False)
+        return NamedStrata(np.zeros(len(problem.y), np.intp), ("all rows",))
     found = find_strata(
         problem.X,
         noise.size**2,
@@ -48,21 +39,21 @@ def strata_of(ready: Prepared, problem: Problem, noise: Noise, grouping: Groupin
         max_rows=SEARCHED,
     )
     names = strata_names(ready.frame, ready.columns, found.features, found.labels)
-    return Strata(found.labels, tuple(names), True)
+    return NamedStrata(found.labels, tuple(names), searched=True)
 
 
-def strata_table(problem: Problem, noise: Noise, strata: Strata, seed: int) -> pd.DataFrame:
+def strata_table(problem: Problem, noise: Noise, strata: NamedStrata, seed: int) -> pd.DataFrame:
     """Noise of strata, each against the rest, relative to what is usual in its domain.
 
     Strata that were searched for differ in the rows they were found in: they count as noisier only if strata found in
     one half of the rows are so in the other. And misfit is no noise: a stratum must stay noisier under a second, more
     flexible learner of what the first left.
     """
-    table = noise.table(strata.label, len(strata.names), relative=True)
+    table = noise.table(strata.labels, len(strata.names), relative=True)
     if strata.searched and table["noisy"].any() and not _holds_in_halves(problem, noise, seed):
         table["noisy"] = False
     if table["noisy"].any() and isinstance(noise, NumberNoise):
-        again = second_learner(problem, noise).table(strata.label, len(strata.names), relative=True)
+        again = second_learner(problem, noise).table(strata.labels, len(strata.names), relative=True)
         table["noisy"] &= again["noisy"]
     return table
 

@@ -16,7 +16,7 @@ from rpo.engine.nets import Net, Params
 from rpo.exceptions import InputError
 from rpo.functional.penalties import Penalties, optimal_lambda, optimal_penalties
 from rpo.functional.statistics import Array, borrow, cell_weight, r_hat, shrink, sigma
-from rpo.methods.terms import ANNEAL, ESTIMATOR, REDUCTION, RESCALE, collapse_strength, lipirm
+from rpo.methods.terms import ANNEAL, IRM_ESTIMATOR, REDUCTION, RESCALE, collapse_strength, lipirm
 
 if TYPE_CHECKING:
     from rpo.engine.training import Preparation
@@ -39,7 +39,7 @@ SPACE = {
 }
 OPTIONS = {
     "reduction": Choice("sum", "mean", words=REDUCTION.words),
-    "estimator": ESTIMATOR,
+    "irm_estimator": IRM_ESTIMATOR,
     "rescale": Choice("none", "divide", "reset", words=RESCALE.words),
     "scheme": Choice("paper", "calibrated", words="Algorithm 1 to the letter, or with its scales mended."),
     "density_exponent": Choice(None, words="The power of a cell's density in ρ; None for the scheme's own."),

@@ -15,7 +15,7 @@ from rpo.functional.weights import CLIP, beyond_ordinary, clip_ratio, informativ
 from rpo.mapped import blocks, on_disk
 from rpo.methods.erm_screened import kept_features
 from rpo.methods.rpo import LAM_FRACTIONS, noise_of, residuals
-from rpo.methods.terms import ANNEAL, ESTIMATOR, REDUCTION, RESCALE, lipirm
+from rpo.methods.terms import ANNEAL, IRM_ESTIMATOR, REDUCTION, RESCALE, lipirm
 
 if TYPE_CHECKING:
     from rpo.engine.training import Preparation
@@ -33,7 +33,7 @@ SPACE = {
     "power": uniform(1.0, 0.5, 1.0, "Power of 1/σ² in the weights; 0 weighs all rows alike."),
 }
 AFTER = {
-    "estimator": ESTIMATOR,
+    "irm_estimator": IRM_ESTIMATOR,
     "rescale": RESCALE,
     "screen": Choice("twice", "once", "first", words="How often features are tested, and with which weights."),
     "shrink": Choice("on", "off", words="Whether the noise of small cells is drawn towards the common level."),

@@ -25,16 +25,16 @@ RESCALE = Choice(
     "none",
     words="What keeps Adam in step when the penalty jumps: the loss divided by it, or moments that start anew.",
 )
-ESTIMATOR = Choice(
+IRM_ESTIMATOR = Choice(
     "square",
     "split",
     words="How a squared mean is estimated: the square of the mean, or the product of two half-batch means (no bias).",
 )
 REDUCTION = Choice("mean", "sum", words="Whether a domain's loss is the mean over its rows (Eq. 1) or the sum (Eq. 4).")
-LIPIRM_OPTIONS = {"reduction": REDUCTION, "estimator": ESTIMATOR, "rescale": RESCALE}
+LIPIRM_OPTIONS = {"reduction": REDUCTION, "irm_estimator": IRM_ESTIMATOR, "rescale": RESCALE}
 
 IRM_SPACE = {"eta": ETA, "anneal": ANNEAL}
-IRM_OPTIONS = {"estimator": ESTIMATOR, "rescale": RESCALE}
+IRM_OPTIONS = {"irm_estimator": IRM_ESTIMATOR, "rescale": RESCALE}
 
 
 def risks(output: Tensor, batch: Batch, task: Task) -> Tensor:
@@ -123,7 +123,7 @@ def annealed(eta: Tensor, batch: Batch, hp: Values, before: float = 1.0) -> tupl
 def irm(dummy: Tensor, batch: Batch, hp: Values) -> tuple[Tensor, Tensor]:
     r"""η_t mean_e (d/dw R_e(w f))² from each row's share d/dw l(w f), and the divisor of the whole loss."""
     eta, divisor = annealed(hp.eta, batch, hp)
-    square = squared_mean(dummy, batch.domain, batch.weight, len(batch.size), hp.estimator)
+    square = squared_mean(dummy, batch.domain, batch.weight, len(batch.size), hp.irm_estimator)
     return eta * mean_over_domains(square, batch.size), divisor
 
 
@@ -171,7 +171,7 @@ def lipirm(
         n_domains=len(batch.size),
         task=hp.task,
         reduction=hp.reduction,
-        estimator=hp.estimator,
+        estimator=hp.irm_estimator,
         size=batch.size,
         centre=centre,
     )

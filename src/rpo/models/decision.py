@@ -183,9 +183,9 @@ def _weight_without(problem: Problem, quality: Quality, flagged: tuple[int, ...]
     )
     said = Expected(quality.expected.value[seen], quality.expected.plain[seen], quality.expected.shares)
     noise = (label_noise if problem.n_classes else number_noise)(part, said)[0]
-    label = quality.groups.label[seen]
+    label = quality.assigned.labels[seen]
     weight = np.ones(len(problem.y))
-    weight[seen] = noise.weights(label, len(quality.groups.names))[domain, label]
+    weight[seen] = noise.weights(label, len(quality.assigned.names))[domain, label]
     return weight
 
 

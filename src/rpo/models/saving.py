@@ -109,7 +109,7 @@ def files_of(model: Quality) -> dict[str, bytes]:
     arrays: dict[str, NDArray[Any]] = {"kept": np.asarray(model.kept_, dtype=np.int64)}
     files, parts = dict[str, bytes](), []
     for place, (name, part) in enumerate(_parts(model).items()):
-        if hasattr(part, "weights_"):  # a network
+        if hasattr(part, "params_"):  # a network
             from rpo.estimators.saving import files_of as network_files
 
             made = network_files(part)

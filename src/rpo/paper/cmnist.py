@@ -30,7 +30,7 @@ PROFILES = {
 BATCH, HIDDEN = 256, (64, 64)
 
 # The IRM penalty of a mini-batch is too large by its variance; a product of half-batch means is not.
-SPLIT: Mapping[str, JsonValue] = {"estimator": "split"}
+SPLIT: Mapping[str, JsonValue] = {"irm_estimator": "split"}
 # The paper's form: sums over rows (Eq. 4), Proposition 1 as printed.
 LITERAL: Mapping[str, JsonValue] = {**SPLIT, "reduction": "sum", "scheme": "paper"}
 # The same ratios between domains and between strata, at the strength of everybody else: means, η and ρ of mean one.

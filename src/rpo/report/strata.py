@@ -23,7 +23,7 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:
         "noises": from_zero(shown["low"], shown["noise"], shown["high"], found.noise),
         "digits": noise_digits(shown["noise"], found.task),
         "overall": found.noise,
-        "searched": found.groups.searched,
+        "searched": found.assigned.searched,
         "differ": bool(found.strata["noisy"].any()),
         "regression": found.task == "regression",
     }

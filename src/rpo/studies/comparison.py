@@ -89,7 +89,7 @@ def compare(
     jobs: int = 1,
     cluster: str | None = None,
     out: Path | str | None = None,
-    progress: Show = "auto",
+    verbose: Show = "auto",
 ) -> Comparison:
     """Hold every domain out in turn, train every method (or those named, with RPO and ERM), and say what helps.
 
@@ -99,7 +99,7 @@ def compare(
     >>> rng = np.random.default_rng(0)
     >>> table = pd.DataFrame({"x": rng.normal(size=90), "d": ["a", "b", "c"] * 30})
     >>> table["y"] = table["x"] + 0.3 * rng.normal(size=90)
-    >>> found = compare(table, target="y", domain="d", methods=["coral"], seeds=2, steps=20, progress=False)
+    >>> found = compare(table, target="y", domain="d", methods=["coral"], seeds=2, steps=20, verbose=False)
     >>> sorted(found.methods["method"])
     ['coral', 'erm-l2', 'mean', 'rpo', 'rpo-permuted', 'rpo-uniform']
     """
@@ -114,10 +114,10 @@ def compare(
         if out is None:
             out = stack.enter_context(tempfile.TemporaryDirectory())
         folder = Path(out)
-        folds = write_folds(ready, folder, grouping=grouping, progress=progress)
+        folds = write_folds(ready, folder, grouping=grouping, progress=verbose)
         use_folder(folder)
         study = _study(ready, folds, rows, seeds, steps, selection == "leave-one-out")
-        records = _execute(study, folder, jobs, workers and _with_table(workers, folder, folds), progress)
+        records = _execute(study, folder, jobs, workers and _with_table(workers, folder, folds), verbose)
     errors = {row.label: _errors(study, records, row, rule, folds) for row in rows}
     return summarise(errors, folds, ready, _protocol(study, records, rule.words, folds))
 
