@@ -93,7 +93,7 @@ def test_what_is_wrong_with_columns_is_said_and_mapped(clinics):
     assert said in part
     gaps, shift = part.split('<h3 id="missing">')[1].split('<h3 id="shift">')
     assert re.findall(r'<button type="button">([^<]*)</button>', gaps) == ["domain", "vessels"]
-    assert re.findall(r"<td[^>]*>(\d+)\xa0%</td>", gaps) == ["0", "100", "0", "100"]
+    assert re.findall(r"<td[^>]*>(\d+)\xa0%</td>", gaps) == ["100", "100", "0", "0"]
     # There are more columns than domains: columns go down, those that differ most first.
     assert re.findall(r'<th scope="row">([^<]*)</th>', shift)[0] == "chol"
     assert 'class="d4"' in shift
@@ -101,7 +101,7 @@ def test_what_is_wrong_with_columns_is_said_and_mapped(clinics):
 
 def test_columns_without_a_fault_are_one_sentence_each(uneven):
     part = render(uneven).split('<section id="columns">')[1].split("</section>")[0]
-    assert "Nothing wrong was found in any column." in part
+    assert "Nothing wrong was found in the values of any column." in part
     assert "No value is missing." in part
 
 

@@ -125,10 +125,10 @@ def show_quality(found: "Quality") -> None:
         typer.echo(fill(printable(sentence), WIDTH))
     noise = "noise" if found.task == "regression" else "wrong labels"
     shown = found.domains.rename(columns={"n": "rows", "offset": "level", "noise": noise, "p": "p noisier"})
-    strata = found.strata.rename(columns={"n": "rows", "noise": noise, "p": "p noisier"})
+    strata = found.strata.rename(columns={"stratum": "group of rows", "n": "rows", "noise": noise, "p": "p noisier"})
     for title, table, columns in (
         ("Domains, noisiest first", shown, ("domain", "rows", "level", noise, "p noisier", "noisy", "weight")),
-        ("Groups of rows, noisiest first", strata, ("stratum", "rows", noise, "p noisier", "noisy")),
+        ("Groups of rows, noisiest first", strata, ("group of rows", "rows", noise, "p noisier", "noisy")),
         ("Rows to look at first", found.rows, tuple(found.rows.columns[:7])),
     ):
         if len(table) > 1:

@@ -116,10 +116,10 @@ class Quality:
         """The noise of strata by domains as a heat map."""
         return heat_map(self)
 
-    def report(self, path: str | Path) -> None:
-        """Write the page."""
+    def report(self, path: str | Path, title: str = "table") -> None:
+        """Write the page, headed by the title."""
         # By name: the page knows the judgement, not the other way round.
-        import_module("rpo.report").write_report(self, Path(path))
+        import_module("rpo.report").write_report(self, Path(path), title=title)
 
 
 def quality(

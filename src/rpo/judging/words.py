@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from rpo.functional.statistics import MIN_ROWS
-from rpo.io import few
+from rpo.io import few, p_equals
 from rpo.judging.columns.findings import MOST_NAMED, Speech, percent, sentence
 
 if TYPE_CHECKING:
@@ -67,7 +67,8 @@ def noisy_domains(found: "Quality", speech: Speech) -> str:
     table = found.domains.iloc[places]
     if found.task == "classification":
         return f"Labels of {speech.some(places)} agree less with the rest: {_wrong(table)}."
-    return f"In {speech.some(places)}, {found.prepared.target} is {_times(table)} as noisy as in {speech.rest(places)}."
+    noisy = f"{found.prepared.target} is {_times(table)} as noisy as in {speech.rest(places)}"
+    return f"In {speech.some(places)}, {noisy} ({_chance(table)})."
 
 
 def noisy_strata(found: "Quality") -> str:
@@ -80,7 +81,7 @@ def noisy_strata(found: "Quality") -> str:
     where = f"rows with {names}" if len(table) == 1 else f"{len(table)} groups of rows ({names}{more})"
     if found.task == "classification":
         return f"Labels of {where} agree less with the rest: {_wrong(table)}."
-    return f"Among {where}, {found.prepared.target} is {_times(table)} as noisy as among the others."
+    return f"Among {where}, {found.prepared.target} is {_times(table)} as noisy as among the others ({_chance(table)})."
 
 
 def _wrong(table: pd.DataFrame) -> str:
@@ -108,6 +109,12 @@ def _times(table: pd.DataFrame) -> str:
     return f"{last} times" if first == last else f"{first} to {last} times"
 
 
+def _chance(table: pd.DataFrame) -> str:
+    """How surely they are noisier: the corrected p, of several the largest."""
+    said = p_equals(float(table["p"].max()))
+    return said if len(table) == 1 else said.replace("=", "≤")
+
+
 def suspicious_features(found: "Quality", speech: Speech) -> str:
     """Which features relate to the target differently in other domains."""
     table = found.features[found.features["suspicious"]]
@@ -133,12 +140,14 @@ def other_relations(found: "Quality", speech: Speech) -> str:
     places = np.flatnonzero(found.domains["differs"]).tolist()
     if not places:
         return ""
-    if len(places) == len(found.domains):
-        return f"The columns relate to {found.prepared.target} differently in all {speech.many}."
-    return (
-        f"In {speech.some(places)}, the columns relate to {found.prepared.target} differently than in "
-        f"{speech.rest(places)}."
+    share = found.domains["relation"].iloc[places]
+    own = (
+        f"slopes of {'its' if len(places) == 1 else 'their'} own explain {_span(share.min(), share.max())} of the rest"
     )
+    if len(places) == len(found.domains):
+        return f"The columns relate to {found.prepared.target} differently in all {speech.many}: {own}."
+    where, others = speech.some(places), speech.rest(places)
+    return f"In {where}, the columns relate to {found.prepared.target} differently than in {others}: {own}."
 
 
 def levels(found: "Quality", speech: Speech) -> str:

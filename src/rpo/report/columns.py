@@ -35,8 +35,8 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:
         "left_wrong": max(0, len(wrong) - MOST_SAID // shorter),
         "ordinary": ordinary[: MOST_SAID // shorter],
         "left_ordinary": max(0, len(ordinary) - MOST_SAID // shorter),
-        "missing": _map(gaps, gaps.max(), shorter) if gaps.size else None,
-        "shift": _map(shift, shift.abs().max(), shorter) if several else None,
+        "missing": _map(gaps, shorter) if gaps.size else None,
+        "shift": _map(shift, shorter) if several else None,
         "table": table.to_dict("records"),
         "left_table": len(found.columns.table) - len(table),
         "suspicious": [_drawn(found, name, MOST_DOMAINS // shorter) for name in suspicious],
@@ -46,9 +46,10 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:
     }
 
 
-def _map(table: "pd.DataFrame", order: "pd.Series[float]", shorter: int) -> dict[str, Any]:
+def _map(table: "pd.DataFrame", shorter: int) -> dict[str, Any]:
     """Domains by columns, those of the largest values first; whichever are more go down, where they can be searched."""
-    table = table[order.sort_values(ascending=False, kind="stable").index]
+    size = np.nan_to_num(np.abs(table.to_numpy(float)), nan=-1.0)
+    table = table.iloc[np.argsort(-size.max(1), kind="stable"), np.argsort(-size.max(0), kind="stable")]
     down, across = ("domain", "column") if len(table) >= len(table.columns) else ("column", "domain")
     whole = table if down == "domain" else table.T
     shown = whole.iloc[: MOST_DOWN // shorter, : MOST_ACROSS // shorter]
