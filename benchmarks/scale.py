@@ -19,7 +19,7 @@ from distributed import LocalCluster
 from benchmarks.ours import stepper, table
 from benchmarks.timing import Row, medians, row
 from rpo.engine.adam import adam_start
-from rpo.engine.checkpoint import save_snapshot
+from rpo.engine.checkpoint import Kept, write_checkpoint
 from rpo.engine.fingerprint import digest
 from rpo.engine.trained import Snapshot
 from rpo.studies.cluster import Cluster, results
@@ -250,12 +250,12 @@ def checkpoints() -> list[Row]:
     """What it takes to write a checkpoint, and to tell one training from another."""
     generator = torch.Generator().manual_seed(0)
     flat = torch.randn(1, 1_000_000, generator=generator)
-    now = Snapshot(flat, adam_start(flat), {}, 1)
+    now = Kept(Snapshot(flat, adam_start(flat), {}, 1), flat[:, :0], [])
     with tempfile.TemporaryDirectory() as folder:
         times = []
         for _ in range(5):
             start = time.perf_counter()
-            save_snapshot(now, Path(folder) / "now")
+            write_checkpoint(Path(folder) / "now", now, {})
             times.append(time.perf_counter() - start)
     x = torch.randn(1_000_000, 20, generator=generator)
     start = time.process_time()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rpo.engine.checkpoint import load_snapshot
+from rpo.engine.checkpoint import read_checkpoint
 
 SERVER = Path(__file__).with_name("long_fit.py")
 WORDS = ("-t", "radon", "-d", "site", "--drop", "high")
@@ -39,7 +39,7 @@ def wait_for(path, process):
 def test_it_is_an_option_of_the_command(command, homes, tmp_path):
     code, _, _ = command("fit", homes, *WORDS, "--steps", 10, "-o", tmp_path / "m", "--checkpoint", tmp_path / "c")
     assert code == 0
-    assert load_snapshot(tmp_path / "c" / "training-0.safetensors").step == 10
+    assert read_checkpoint(tmp_path / "c" / "training-0.safetensors")[0].snapshot.step == 10
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     words = ("--steps", 11, "-o", tmp_path / "m", "--checkpoint", tmp_path / "c")
     code, out, err = command("fit", homes, *WORDS, *words)
@@ -60,7 +60,7 @@ def test_sigterm_writes_a_checkpoint_and_exits_143(homes, tmp_path, stage):
     code, out, err = ended(process)
     assert (code, out, err.count("\n")) == (143, "", 1)
     assert "the same command goes on" in err
-    step = load_snapshot(tmp_path / "c" / f"{stage}.safetensors").step
+    step = read_checkpoint(tmp_path / "c" / f"{stage}.safetensors")[0].snapshot.step
     assert 0 < step < 1000
     assert not (tmp_path / "m").exists()
     assert ended(rpo(*words, "-o", tmp_path / "m", *kept))[0] == 0
@@ -98,7 +98,7 @@ def test_twenty_kills_over_a_long_fit_lose_nothing(homes, tmp_path):
 
 def steps_in(folder):
     """Steps of all trainings kept; a torn file would be an error."""
-    return sum(load_snapshot(path).step for path in folder.rglob("[!.]*.safetensors"))
+    return sum(read_checkpoint(path)[0].snapshot.step for path in folder.rglob("[!.]*.safetensors"))
 
 
 @pytest.mark.slow

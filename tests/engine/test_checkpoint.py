@@ -10,43 +10,46 @@ from torch import nn
 
 from rpo.engine import Config, make_data, train
 from rpo.engine.adam import AdamState
-from rpo.engine.checkpoint import load_snapshot, save_snapshot
+from rpo.engine.checkpoint import Kept, read_checkpoint, write_checkpoint
 from rpo.engine.trained import Snapshot
 from rpo.exceptions import InputError
 from rpo.methods import get_method
 
 
-def snapshot():
+def kept():
     flat = torch.arange(10, dtype=torch.float64).reshape(2, 5) / 7
-    return Snapshot(flat, AdamState(flat, flat.square(), torch.full((2, 1), 3.0)), {"q": flat[:, :2]}, 11)
+    snapshot = Snapshot(flat, AdamState(flat, flat.square(), torch.full((2, 1), 3.0)), {"q": flat[:, :2]}, 11)
+    return Kept(snapshot, flat[:, :1], [None, "step 3: risk is not finite"])
 
 
 def test_all_of_it_comes_back(tmp_path):
-    before = snapshot()
-    save_snapshot(before, tmp_path / "now")
-    after = load_snapshot(tmp_path / "now")
-    assert after.step == 11
-    assert torch.equal(after.flat, before.flat)
-    assert all(torch.equal(a, b) for a, b in zip(after.adam, before.adam, strict=True))
-    assert torch.equal(after.state["q"], before.state["q"])
+    before = kept()
+    write_checkpoint(tmp_path / "now", before, {"data": "1f"})
+    after, mark = read_checkpoint(tmp_path / "now")
+    assert after.snapshot.step == 11
+    assert torch.equal(after.snapshot.flat, before.snapshot.flat)
+    assert all(torch.equal(a, b) for a, b in zip(after.snapshot.adam, before.snapshot.adam, strict=True))
+    assert torch.equal(after.snapshot.state["q"], before.snapshot.state["q"])
+    assert torch.equal(after.curve, before.curve)
+    assert (after.failures, mark) == (before.failures, {"data": "1f"})
     assert [p.name for p in tmp_path.iterdir()] == ["now"]
 
 
 def test_a_torn_or_missing_file_is_one_line(tmp_path):
-    save_snapshot(snapshot(), tmp_path / "now")
+    write_checkpoint(tmp_path / "now", kept(), {})
     content = (tmp_path / "now").read_bytes()
     (tmp_path / "now").write_bytes(content[: len(content) // 2])
     for name in ("now", "never"):
-        with pytest.raises(InputError, match="is not a snapshot") as caught:
-            load_snapshot(tmp_path / name)
+        with pytest.raises(InputError, match="is not a checkpoint") as caught:
+            read_checkpoint(tmp_path / name)
         assert "\n" not in str(caught.value)
 
 
-def test_a_folder_that_cannot_be_written_leaves_the_old_snapshot(tmp_path):
-    save_snapshot(snapshot(), tmp_path / "now")
+def test_a_folder_that_cannot_be_written_leaves_the_old_file(tmp_path):
+    write_checkpoint(tmp_path / "now", kept(), {})
     old = (tmp_path / "now").read_bytes()
     with pytest.raises(InputError, match="cannot make the folder"):
-        save_snapshot(snapshot(), tmp_path / "now" / "now")
+        write_checkpoint(tmp_path / "now" / "now", kept(), {})
     assert (tmp_path / "now").read_bytes() == old
 
 
@@ -166,7 +169,7 @@ def test_a_file_is_written_at_every_interval(tmp_path):
         class Watching(nn.Module):
             def forward(self, x):
                 path = tmp_path / str(every) / "training-0.safetensors"
-                found.append(load_snapshot(path).step if path.exists() else 0)
+                found.append(read_checkpoint(path)[0].snapshot.step if path.exists() else 0)
                 return x
 
         config = replace(CONFIG, checkpoint=tmp_path / str(every), every=every)
@@ -213,13 +216,6 @@ def test_another_network_is_refused(tmp_path):
     train("erm-l2", lambda: nn.Sequential(nn.Linear(4, 1)), table(), seeds=[0], config=config, until=2)
     with pytest.raises(InputError, match="not the same network"):
         train("erm-l2", lambda: nn.Sequential(nn.Tanh(), nn.Linear(4, 1)), table(), seeds=[0], config=config)
-
-
-def test_start_and_checkpoint_are_not_both(tmp_path):
-    config = replace(CONFIG, checkpoint=tmp_path)
-    half = train("erm-l2", network(0), table(), seeds=[0], config=CONFIG, until=3)
-    with pytest.raises(InputError, match="give one of them"):
-        train("erm-l2", network(0), table(), seeds=[0], config=config, start=half.snapshot)
 
 
 def test_outside_the_main_thread_signals_are_left_alone(tmp_path):

@@ -1,6 +1,7 @@
 """What must hold for every method, by one suite: each line is a bug that shipped somewhere."""
 
 import warnings
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,7 +11,6 @@ import torch
 import rpo
 from rpo import DomainClassifier, DomainRegressor
 from rpo.engine import Config, make_data, mlp, train
-from rpo.engine.checkpoint import load_snapshot, save_snapshot
 from rpo.engine.stack import Stack
 from rpo.engine.training import Preparation, begin, net_of
 from rpo.exceptions import InputError, OneRowWarning
@@ -140,9 +140,10 @@ def test_saved_reloaded_and_continued_is_uninterrupted(name, task, tmp_path):
     """Bit for bit, state included: GroupDRO's q, SAT's targets, MTL's embeddings, DANN's discriminator."""
     data, config = table(task), Config(steps=40, batch_size=8, **QUIET)
     whole = train(name, build(task), data, seeds=[3, 4], config=config)
-    half = train(name, build(task), data, seeds=[3, 4], config=config, until=23)
-    save_snapshot(half.snapshot, tmp_path / "half")
-    rest = train(name, build(task), data, seeds=[3, 4], config=config, start=load_snapshot(tmp_path / "half"))
+    kept = replace(config, checkpoint=tmp_path)
+    half = train(name, build(task), data, seeds=[3, 4], config=kept, until=23)
+    assert half.snapshot.step == 23
+    rest = train(name, build(task), data, seeds=[3, 4], config=kept)
     assert torch.equal(rest.snapshot.flat, whole.snapshot.flat)
     for key, value in whole.snapshot.state.items():
         assert torch.equal(rest.snapshot.state[key], value)

@@ -1,13 +1,12 @@
 """A training kept in a file while it goes on: whole or not there, and no pickle."""
 
 import json
-import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -45,17 +44,15 @@ class Keeper:
         """What was kept; None if nothing was."""
         if not self.path.exists():
             return None
-        tensors, words = _read(self.path)
-        mark = words["mark"]
+        kept, mark = read_checkpoint(self.path, device)
         for name, value in self.mark.items():
             if mark.get(name) != value:
                 raise InputError(
                     f"{self.path} was kept by another training (not the same {name}): "
                     "name another folder for the checkpoint, or delete this one"
                 )
-        self.before = tensors["curve"]
-        snapshot = _snapshot({name: tensor.to(device) for name, tensor in tensors.items()}, words)
-        return Kept(snapshot, self.before, words["failures"])
+        self.before = kept.curve
+        return kept
 
     def __call__(self, now: Snapshot, curve: Sequence[Tensor], failures: Sequence[str | None]) -> None:
         """After each step: write if it is time to; write and end the process if it was asked to stop."""
@@ -72,7 +69,7 @@ class Keeper:
 
     def _save(self, now: Snapshot, curve: Tensor, failures: Sequence[str | None]) -> Tensor:
         whole = curve if self.before is None else torch.cat([self.before.to(curve), curve])
-        _write(self.path, Kept(now, whole, list(failures)), self.mark)
+        write_checkpoint(self.path, Kept(now, whole, list(failures)), self.mark)
         self.saved = time.monotonic()
         return whole
 
@@ -97,26 +94,17 @@ def stopping() -> Iterator[Callable[[], bool]]:
         raise SystemExit(TERMINATED)
 
 
-def save_snapshot(snapshot: Snapshot, path: str | os.PathLike[str]) -> None:
-    """Write a snapshot; the file appears only when it is complete.
+def write_checkpoint(path: Path, kept: Kept, mark: Mapping[str, str]) -> None:
+    """Write a file that appears only when it is complete.
 
-    >>> import tempfile, torch
+    >>> import tempfile
     >>> from rpo.engine.adam import adam_start
     >>> flat = torch.ones(2, 3)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_snapshot(Snapshot(flat, adam_start(flat), {"q": flat}, 7), folder + "/now")
-    ...     load_snapshot(folder + "/now").step
+    ...     write_checkpoint(Path(folder, "now"), Kept(Snapshot(flat, adam_start(flat), {"q": flat}, 7), flat, []), {})
+    ...     read_checkpoint(Path(folder, "now"))[0].snapshot.step
     7
     """
-    _write(Path(path), Kept(snapshot, torch.empty(0), []), {})
-
-
-def load_snapshot(path: str | os.PathLike[str]) -> Snapshot:
-    """The snapshot in a file, to go on from."""
-    return _snapshot(*_read(Path(path)))
-
-
-def _write(path: Path, kept: Kept, mark: Mapping[str, str]) -> None:
     snapshot = kept.snapshot
     tensors = {"flat": snapshot.flat, "curve": kept.curve}
     tensors |= {f"adam/{name}": value for name, value in snapshot.adam._asdict().items()}
@@ -131,8 +119,8 @@ def _write(path: Path, kept: Kept, mark: Mapping[str, str]) -> None:
         raise InputError(f"cannot write {path}: {error}; what was written before is whole") from None
 
 
-def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors and the words of a file, once it is seen to be whole."""
+def read_checkpoint(path: Path, device: torch.device | str = "cpu") -> tuple[Kept, dict[str, str]]:
+    """What a file holds, on a device, and the mark of its training, once it is seen to be whole."""
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
@@ -140,12 +128,9 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         lacking = {"flat", "curve", *map("adam/{}".format, AdamState._fields)} - set(tensors)
         if lacking := lacking | ({"step", "failures", "mark"} - set(words)):
             raise ValueError(f"it has no {min(lacking)}")
-        return tensors, words
     except (OSError, SafetensorError, ValueError) as error:
-        raise InputError(f"{path} is not a snapshot ({' '.join(str(error).split())}): train from the start") from None
-
-
-def _snapshot(tensors: Mapping[str, Tensor], words: Mapping[str, Any]) -> Snapshot:
-    adam = AdamState(*(tensors[f"adam/{name}"] for name in AdamState._fields))
-    state = {name.removeprefix("state/"): t for name, t in tensors.items() if name.startswith("state/")}
-    return Snapshot(tensors["flat"], adam, state, words["step"])
+        raise InputError(f"{path} is not a checkpoint ({' '.join(str(error).split())}): train from the start") from None
+    curve, there = tensors.pop("curve"), {name: tensor.to(device) for name, tensor in tensors.items()}
+    adam = AdamState(*(there[f"adam/{name}"] for name in AdamState._fields))
+    state = {name.removeprefix("state/"): tensor for name, tensor in there.items() if name.startswith("state/")}
+    return Kept(Snapshot(there["flat"], adam, state, words["step"]), curve, words["failures"]), words["mark"]

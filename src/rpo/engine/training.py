@@ -22,7 +22,7 @@ from rpo.engine.machine import threads_for
 from rpo.engine.method import Method, State, get_method
 from rpo.engine.nets import Net
 from rpo.engine.stack import Stack
-from rpo.engine.trained import Snapshot, Trained, cut, join
+from rpo.engine.trained import Snapshot, Trained, join
 from rpo.exceptions import InputError, OneRowWarning, TrainingError
 from rpo.functional.losses import squared_residual
 from rpo.io import make_folder
@@ -172,7 +172,6 @@ def train(
     numbers: Mapping[str, Tensor | float | Sequence[float]] | None = None,
     options: Mapping[str, Any] | None = None,
     config: Config | None = None,
-    start: Snapshot | None = None,
     until: int | None = None,
     first: State | None = None,
     label: str = "training",
@@ -180,10 +179,9 @@ def train(
     """Train one model a seed, all at once; `numbers` are hyper-parameters, one value or one a model.
 
     Seed, data and hyper-parameters decide a model, not the stack it is in. A model whose loss is not finite is left
-    alone and its reason kept; the others go on. `start` goes on from a snapshot, `until` stops before the last step;
-    `first` is what a first stage that was trained before gave. With `Config(checkpoint=folder)` the training is kept
-    there every so often and on SIGTERM, which then ends the process; the same call goes on, and ends bit for bit the
-    same.
+    alone and its reason kept; the others go on. `until` stops before the last step; `first` is what a first stage that
+    was trained before gave. With `Config(checkpoint=folder)` the training is kept there every so often and on SIGTERM,
+    which then ends the process; the same call goes on, and ends bit for bit the same.
 
     >>> from rpo.engine import make_data, mlp
     >>> x = torch.randn(60, 2, generator=torch.Generator().manual_seed(0))
@@ -194,8 +192,6 @@ def train(
     """
     method = get_method(method) if isinstance(method, str) else method
     config = config or Config()
-    if start is not None and config.checkpoint is not None:
-        raise InputError("a training goes on from a snapshot (start) or from a checkpoint: give one of them")
     run = _whole_run(method, build, data, seeds, numbers or {}, options or {}, config, first)
     net = net_of(method, build, data.n_domains, data.n_classes, run.options)
     width = stack_width(net, run.data, config)
@@ -215,7 +211,7 @@ def train(
                 now, part.failures = kept.snapshot, kept.failures
                 bar.advance(now.step)
             else:
-                now = begin(method, net, part) if start is None else cut(start, chosen)
+                now = begin(method, net, part)
             with threads_for(len(part.seeds) * numbers_of_one(net, part.data, config)):
                 done = stack.run(now, end, part.failures, bar, keeper)
             trained.append(done if keeper is None else keeper.finish(done))
