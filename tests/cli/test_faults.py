@@ -71,11 +71,29 @@ def test_a_full_disk_is_one_line_and_what_was_written_is_whole(place):
     [
         pytest.param([*BENCH, "PLACE/out"], id="bench"),
         pytest.param(
-            ["compare", "TABLE", "-t", "radon", "-d", "site", "--steps", "5", "--out", "PLACE/out"], id="compare"
+            ["compare", "TABLE", "-t", "radon", "-d", "site", "-m", "rpo", "--steps", "5", "--out", "PLACE/out"],
+            id="compare",
         ),
-        pytest.param(["fit", "TABLE", "-t", "radon", "-d", "site", "--steps", "5", "--out", "PLACE/out"], id="fit"),
         pytest.param(
-            ["fit", "TABLE", "-t", "radon", "-d", "site", "--steps", "5", "-o", "OUT", "--checkpoint", "PLACE/c"],
+            ["fit", "TABLE", "-t", "radon", "-d", "site", "-m", "rpo", "--steps", "5", "--out", "PLACE/out"], id="fit"
+        ),
+        pytest.param(
+            [
+                "fit",
+                "TABLE",
+                "-t",
+                "radon",
+                "-d",
+                "site",
+                "-m",
+                "rpo",
+                "--steps",
+                "5",
+                "-o",
+                "OUT",
+                "--checkpoint",
+                "PLACE/c",
+            ],
             id="checkpoint",
         ),
     ],
@@ -91,7 +109,20 @@ def test_a_place_that_cannot_be_written_to_is_one_line(homes, tmp_path, place, w
 
 @pytest.mark.slow
 def test_a_model_that_cannot_be_written_is_told_before_the_fitting(homes, place):
-    hours = ["fit", homes, "-t", "radon", "-d", "site", "--steps", "10000000", "--out", place / "a" / "model"]
+    hours = [
+        "fit",
+        homes,
+        "-t",
+        "radon",
+        "-d",
+        "site",
+        "-m",
+        "rpo",
+        "--steps",
+        "10000000",
+        "--out",
+        place / "a" / "model",
+    ]
     line = one_line(in_file_system("ro,size=64k", place, [*RPO, *hours]))
     assert line == f"rpo: cannot write {place / 'a' / 'model'}: Read-only file system\n"
 

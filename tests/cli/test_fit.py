@@ -1,13 +1,18 @@
 """`rpo fit`: a folder that a person can read, written whole or not at all."""
 
 import json
+import subprocess
+import sys
 
+import numpy as np
+import pandas as pd
 import pytest
 
 
 def test_the_folder_and_its_card(command, homes, tmp_path):
     folder = tmp_path / "model"
-    code, out, _ = command("fit", homes, "-t", "radon", "-d", "site", "--drop", "high", "--steps", 20, "--out", folder)
+    rest = ("--drop", "high", "-m", "rpo", "--steps", 20, "--out", folder)
+    code, out, _ = command("fit", homes, "-t", "radon", "-d", "site", *rest)
     assert code == 0
     assert "Fitted rpo to 240 rows of 3 domains" in out
     assert sorted(path.name for path in folder.iterdir()) == [
@@ -24,6 +29,64 @@ def test_the_folder_and_its_card(command, homes, tmp_path):
     assert card.count("| 80 |") == 3  # each domain with its rows and η
     assert "torch" in card
     assert sorted(path.name for path in tmp_path.iterdir()) == ["homes.csv", "model"]
+
+
+def test_by_default_it_says_what_it_decided_and_what_to_expect(command, homes, tmp_path):
+    rest = ("--drop", "high", "--out", tmp_path / "m", "--report", tmp_path / "p.html")
+    code, out, err = command("fit", homes, "-t", "radon", "-d", "site", *rest)
+    assert code == 0
+    assert "To expect on a new domain: root mean squared error" in out
+    assert [name for name in ("this model", "linear", "trees", "mean") if name not in out] == []
+    assert "rows count less, for they are noisier than the others" in err
+    card = (tmp_path / "m" / "README.md").read_text()
+    assert "## What to expect on a new domain" in card
+    assert "| high | left out |" in card
+    assert "Expected error on a new domain" in (tmp_path / "p.html").read_text()
+
+
+def test_weights_ids_and_thresholds(command, homes, tmp_path):
+    frame = pd.read_csv(homes).assign(home=np.arange(1000, 1240), times=2, other=1.5)
+    frame.to_csv(tmp_path / "more.csv", index=False)
+    words = ("-t", "high", "-d", "site", "--drop", "radon,other", "--id", "home", "--weight", "times", "-m", "linear")
+    for folder, threshold in (("low", 0.01), ("high", 0.99)):
+        code, out, _ = command(
+            "fit", tmp_path / "more.csv", *words, "--threshold", threshold, "-o", tmp_path / folder, "--json"
+        )
+        assert code == 0
+        assert [row["learner"] for row in json.loads(out)["expected"]] == ["quality", "linear", "trees", "majority"]
+    found = {}
+    for folder in ("low", "high"):
+        code, out, _ = command("predict", tmp_path / folder, tmp_path / "more.csv", "--json")
+        rows = pd.DataFrame(json.loads(out)["predictions"])
+        assert rows["home"].tolist() == frame["home"].tolist()
+        assert json.loads(out)["score"][0]["rows"] == 240
+        found[folder] = (rows["prediction"] == "yes").mean()
+    assert found["low"] > found["high"]
+
+
+def test_where_nothing_beats_the_mean_it_says_so(command, tmp_path):
+    rng = np.random.default_rng(0)
+    noise = pd.DataFrame({"x": rng.normal(size=60), "y": rng.normal(size=60), "d": list("abc") * 20})
+    noise["x"] += 5 * (noise["d"] == "a")
+    noise["y"] -= 5 * (noise["d"] == "a")
+    noise.loc[noise["d"] == "b", "x"] += 9
+    noise.to_csv(tmp_path / "t.csv", index=False)
+    words = ("-t", "y", "-d", "d", "-m", "linear", "-o", tmp_path / "m")
+    code, _, err = command("fit", tmp_path / "t.csv", *words)
+    assert code == 0
+    assert "WARNING: on domains not seen, the model is no better than the mean alone" in err
+
+
+def test_trees_are_fitted_and_used_without_torch(homes, tmp_path):
+    run = "from rpo.cli import main\ntry: main()\nfinally: assert 'torch' not in sys.modules"
+    for words in (
+        ["fit", homes, "-t", "radon", "-d", "site", "--drop", "high", "-m", "trees", "-o", tmp_path / "m"],
+        ["predict", tmp_path / "m", homes, "-o", tmp_path / "p.csv"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", f"import sys\n{run}", *map(str, words)], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("method", ["coral", "groupdro"])
@@ -52,7 +115,7 @@ def test_another_method_and_classes_and_json(command, homes, tmp_path, method):
 
 def test_with_a_page(command, homes, tmp_path):
     code, out, _ = command(
-        "fit", homes, "-t", "radon", "-d", "site", "--drop", "high", "--strata", "wall", "--steps", 10,
+        "fit", homes, "-t", "radon", "-d", "site", "--drop", "high", "--strata", "wall", "-m", "rpo", "--steps", 10,
         "-o", tmp_path / "m", "--report", tmp_path / "p.html",
     )  # fmt: skip
     assert code == 0
@@ -61,7 +124,7 @@ def test_with_a_page(command, homes, tmp_path):
 
 
 def test_one_domain_is_said(command, homes, tmp_path):
-    code, _, err = command("fit", homes, "-t", "radon", "--drop", "high", "--steps", 5, "-o", tmp_path / "m")
+    code, _, err = command("fit", homes, "-t", "radon", "--drop", "high", "-m", "linear", "-o", tmp_path / "m")
     assert code == 0
     assert "note: there is one training domain only" in err
 
@@ -77,7 +140,7 @@ def test_a_folder_of_another_kind_is_left_alone(command, homes, tmp_path):
 
 def test_a_place_that_cannot_be_written_to_is_told_before_the_fitting(command, homes, tmp_path):
     (tmp_path / "file").write_text("")
-    hours = ("--steps", 10**9, "-o", tmp_path / "file" / "model")
+    hours = ("-m", "rpo", "--steps", 10**9, "-o", tmp_path / "file" / "model")
     code, out, err = command("fit", homes, "-t", "radon", "-d", "site", *hours)
     assert (code, out, err) == (2, "", f"rpo: cannot write {tmp_path}/file/model: Not a directory\n")
 
@@ -87,6 +150,7 @@ def test_a_place_that_cannot_be_written_to_is_told_before_the_fitting(command, h
     [
         (("--method", "magic"), "unknown method 'magic'"),
         (("--method", "groupdro", "--out", "/proc/model"), "cannot write"),
+        (("--method", "trees"), "--steps is for methods that `rpo methods` lists"),
     ],
 )
 def test_bad_options_are_one_line(command, homes, words, message):

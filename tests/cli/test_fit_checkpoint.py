@@ -13,7 +13,7 @@ import pytest
 from rpo.engine.checkpoint import read_checkpoint
 
 SERVER = Path(__file__).with_name("long_fit.py")
-WORDS = ("-t", "radon", "-d", "site", "--drop", "high")
+WORDS = ("-t", "radon", "-d", "site", "--drop", "high", "-m", "rpo")
 
 
 def rpo(*words, **options):

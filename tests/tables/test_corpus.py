@@ -218,7 +218,9 @@ def fitted(tmp_path_factory):
 
     place = tmp_path_factory.mktemp("fitted")
     (place / "t.csv").write_text(GOOD)
-    save_model(fit_table(prepare(pd.read_csv(place / "t.csv"), target="y", domain="d"), steps=3), place / "m")
+    save_model(
+        fit_table(prepare(pd.read_csv(place / "t.csv"), target="y", domain="d"), method="rpo", steps=3), place / "m"
+    )
     return place
 
 
@@ -342,7 +344,7 @@ FOLDERS = {
     ),
     "weights not finite": (
         weights(lambda a: a.update({n: v * np.nan for n, v in a.items() if n.startswith("weights/")})),
-        "is not a whole model (0.weight is not finite)",
+        "is not a whole model (0.bias is not finite)",
     ),
 }
 

@@ -9,7 +9,7 @@ from rpo.tables.card import card_text
 from rpo.tables.model import fit_table
 
 ALIKE = "no domain or stratum is surely noisier than the ordinary: all rows count the same"
-NOTE = "not used, for the slope on the target differs across domains: 'spurious'"
+NOTE = "dropped, because their relation to the target differs between domains: 'spurious'"
 
 
 def table() -> pd.DataFrame:
@@ -29,11 +29,11 @@ def test_features_that_are_not_used_are_named(method):
 def test_nothing_is_named_where_all_are_used():
     ready = prepare(table().drop(columns="spurious"), target="y", domain="d")
     fitted = fit_table(ready, method="rpo-weights", steps=20)
-    assert not [note for note in fitted.notes if "not used" in note]
+    assert not [note for note in fitted.notes if "dropped" in note]
 
 
-def test_by_default_it_is_rpo_with_its_scales_mended_and_no_feature_is_dropped():
-    model = fit_table(prepare(table(), target="y", domain="d"), steps=20)
+def test_rpo_has_its_scales_mended_and_no_feature_is_dropped():
+    model = fit_table(prepare(table(), target="y", domain="d"), method="rpo", steps=20)
     assert type(model.estimator).__name__ == "RPORegressor"
     assert model.estimator.penalties_.scheme == "calibrated"
     assert NOTE not in model.notes

@@ -60,7 +60,7 @@ def test_it_prepares_as_the_whole_table_does(saved):
 
 def test_it_fits_the_same_model(saved):
     tables = (prepare(many_rows(saved), **ROLES, room=on_disk), prepare(read_table(saved), **ROLES))
-    ours, theirs = (fit_table(ready, steps=20).estimator for ready in tables)
+    ours, theirs = (fit_table(ready, method="rpo", steps=20).estimator for ready in tables)
     assert all(np.array_equal(value, theirs.params_[name]) for name, value in ours.params_.items())
     pd.testing.assert_frame_equal(ours.quality_, theirs.quality_, check_exact=True)
 
@@ -111,7 +111,21 @@ def test_half_a_million_rows_take_less_memory_by_a_copy_of_the_features(tmp_path
     frame.to_parquet(tmp_path / "t.parquet")
     peak = {}
     for way in ("mapped", "memory"):
-        words = ["fit", tmp_path / "t.parquet", "-t", "y", "-d", "site", "--steps", 20, "-o", tmp_path / way, way]
+        words = [
+            "fit",
+            tmp_path / "t.parquet",
+            "-t",
+            "y",
+            "-d",
+            "site",
+            "-m",
+            "rpo",
+            "--steps",
+            20,
+            "-o",
+            tmp_path / way,
+            way,
+        ]
         command = [sys.executable, "-c", PEAK, *map(str, words)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         peak[way] = int(re.search(r"peak (\d+)", done.stdout)[1])

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,16 +20,20 @@ from rpo.cli.tables import (
     MaybeDomain,
     Report,
     Seed,
-    Steps,
     Strata,
     TablePath,
     Target,
     check_report,
+    names_in,
     origin,
     records,
     say_notes,
     show,
 )
+
+if TYPE_CHECKING:
+    from rpo.frames import Prepared
+    from rpo.tables.model import TableModel
 
 SHOWN = 10
 
@@ -39,15 +43,28 @@ def fit(
     target: Target,
     domain: MaybeDomain = None,
     strata: Strata = None,
-    method: Annotated[str, typer.Option("--method", "-m", help="A name that `rpo methods` lists.")] = "rpo",
+    method: Annotated[
+        str,
+        typer.Option("--method", "-m", help="auto, linear, trees, network, or a name that `rpo methods` lists."),
+    ] = "auto",
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write.")] = Path("model"),
+    weight: Annotated[str | None, typer.Option(help="The column that says how often each row counts.")] = None,
+    identifier: Annotated[
+        str | None, typer.Option("--id", help="The column that tells rows apart: no feature, kept beside predictions.")
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Of two classes: predict the second from this probability on. (default: the likelier one)"),
+    ] = None,
     grouping: Grouping = "auto",
     task: AskedTask = "auto",
     report: Report = None,
     drop: Drop = None,
     category: Category = None,
     encoding: Encoding = "utf-8",
-    steps: Steps = 400,
+    steps: Annotated[
+        int | None, typer.Option(help="Steps of training, for a method that `rpo methods` lists.", min=1)
+    ] = None,
     seed: Seed = 0,
     checkpoint: Annotated[
         Path | None,
@@ -58,71 +75,120 @@ def fit(
 ) -> None:
     """Fit a model that is to hold on domains never seen, and write it to a folder that a person can read.
 
+    By default noisy rows count less and suspicious features go, unless held-out domains are surely worse for it; what
+    was decided is printed, with the error to expect on a new domain. A method of `rpo methods` is fitted as it is.
+
     [bold]Examples[/bold]
 
         rpo fit homes.csv --target radon --domain county --out homes-model
 
-        rpo fit homes.csv --target radon --domain county --method irm-lip
+        rpo fit homes.csv --target radon --domain county --method trees --id home --drop street,owner
 
-        rpo fit visits.parquet -t outcome -d hospital --method coral --report visits.html
+        rpo fit visits.parquet -t outcome -d hospital --threshold 0.2 --report visits.html
 
-        rpo fit visits.parquet -t outcome -d hospital --steps 20000 --checkpoint visits-training
+        rpo fit visits.parquet -t outcome -d hospital --method rpo --steps 20000 --checkpoint visits-training
     """
     import numpy as np
 
+    from rpo.exceptions import InputError
     from rpo.folders import check_place
     from rpo.frames import prepare
     from rpo.mapped import on_disk
-    from rpo.methods import get_method
+    from rpo.models.learners import NAMED
     from rpo.tables import read_table
     from rpo.tables.folder import save_model
-    from rpo.tables.model import fit_table
+    from rpo.tables.model import fit_table, weights_of
     from rpo.tables.parquet import many_rows
 
     check_report(report)
     check_place(out)
-    get_method(method)
-    # The page looks at rows as they came: for it the whole table is read.
-    large = many_rows(table) if report is None else None
+    if method in NAMED:
+        if steps is not None or checkpoint is not None:
+            option = "--checkpoint" if steps is None else "--steps"
+            raise InputError(f"{option} is for methods that `rpo methods` lists: add --method rpo, or leave it out")
+    else:
+        from rpo.methods import get_method
+
+        get_method(method)
+    # Lines and trees, and the page, look at rows as they came: for them the whole table is read.
+    large = many_rows(table) if report is None and method not in NAMED else None
+    frame = read_table(table, encoding=encoding) if large is None else large
     ready = prepare(
-        read_table(table, encoding=encoding) if large is None else large,
+        frame,
         target=target,
         domain=domain,
         strata=strata or (),
         task=task,
-        drop=drop or (),
-        category=category or (),
+        drop=[*names_in(drop, frame.columns), *(name for name in (weight, identifier) if name is not None)],
+        category=names_in(category, frame.columns),
         room=np.empty if large is None else on_disk,
     )
     with kept(checkpoint):
         model = fit_table(
             ready,
             method=method,
+            weight=None if weight is None else weights_of(ready, weight),
             grouping=grouping,
             steps=steps,
             random_state=seed,
             checkpoint=checkpoint,
             every=every,
+            id=identifier,
+            threshold=threshold,
+            progress="auto",
         )
     save_model(model, out)
     if report is not None:
-        from rpo.judging.quality import judge
-        from rpo.report import write_report
-
-        judged = judge(ready, grouping=grouping, random_state=seed)
-        write_report(judged, report, title=table.name, about=origin(table, seed))
-    cells = getattr(model.estimator, "quality_", None)
+        _write_page(model, ready, report, grouping, table, seed)
     if as_json:
         found = {"folder": str(out), "task": model.task, "rows": model.rows, "notes": list(model.notes)}
-        found |= {"quality": None if cells is None else records(cells), "report": str(report) if report else None}
+        found |= {**_figures(model.estimator), "report": str(report) if report else None}
         typer.echo(json.dumps(found, ensure_ascii=False, indent=1))
         return
     say_notes(model.notes)
-    if cells is not None and cells[["noise", "rho"]].nunique().max() > 1:  # else none is poorer than another
-        show(cells.head(SHOWN), tuple(cells.columns), "Domain and stratum, poorest first", len(cells))
+    _show(model)
     typer.echo(f"Fitted {method} to {model.rows:,} rows of {len(model.domains):,} domains; the model is in {out}.")
     if report is not None:
         typer.echo(f"The page is {report}.")
+
+
+def _write_page(model: "TableModel", ready: "Prepared", report: Path, grouping: Any, table: Path, seed: int) -> None:
+    from rpo.judging.quality import judge
+    from rpo.models import QualityClassifier, QualityRegressor
+    from rpo.report import write_report
+
+    ours = isinstance(model.estimator, QualityRegressor | QualityClassifier)
+    judged = model.estimator.quality_ if ours else None
+    judged = judged or judge(ready, grouping=grouping, random_state=seed)
+    fitted = model.estimator if ours else None
+    write_report(judged, report, title=table.name, model=fitted, about=origin(table, seed))
+
+
+def _figures(estimator: Any) -> dict[str, Any]:
+    """What to expect and what was decided, or the cells of RPO; as JSON."""
+    if hasattr(estimator, "expected_error_"):
+        tables = {"expected": "expected_error_", "decision": "decision_", "dropped": "dropped_"}
+        return {name: records(getattr(estimator, place).reset_index()) for name, place in tables.items()}
+    cells = getattr(estimator, "quality_", None)
+    return {"quality": None if cells is None else records(cells)}
+
+
+def _show(model: "TableModel") -> None:
+    estimator = model.estimator
+    if hasattr(estimator, "expected_error_"):
+        table = estimator.expected_error_.rename(index={"quality": "this model"}).rename_axis("model").reset_index()
+        table.columns = table.columns.str.replace("mean_probability", "mean p").str.replace("_", " ")
+        measure = "Brier's score" if model.task == "classification" else "root mean squared error"
+        where = "new domain" if len(estimator.domains_) > 1 else "new row"
+        show(table, tuple(table.columns), f"To expect on a {where}: {measure}", len(table))
+        used = {name: share for name, share in estimator.shares_.items() if share > 0}
+        if len(estimator.shares_) > 1:
+            parts = ", ".join(f"{name} {100 * share:.0f} %" for name, share in used.items())
+            typer.echo(f"The model is made of {parts}.")
+        return
+    cells = getattr(estimator, "quality_", None)
+    if cells is not None and cells[["noise", "rho"]].nunique().max() > 1:  # else none is poorer than another
+        show(cells.head(SHOWN), tuple(cells.columns), "Domain and stratum, poorest first", len(cells))
 
 
 @contextmanager

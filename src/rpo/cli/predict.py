@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
-from rpo.cli.tables import Encoding, TablePath, records, say_notes
+from rpo.cli.tables import Encoding, TablePath, records, say_notes, show
+
+SHOWN = 12
 
 
 def predict(
@@ -18,7 +20,9 @@ def predict(
     encoding: Encoding = "utf-8",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of CSV.")] = False,
 ) -> None:
-    """A prediction for every row of a table; what the table lacks, and what is new in it, is said.
+    """A prediction for every row of a table; missing columns and unseen categories are reported.
+
+    Ids (`rpo fit --id`) are passed through. If the table has the target, the error of the predictions is printed.
 
     [bold]Examples[/bold]
 
@@ -31,17 +35,22 @@ def predict(
     from rpo.io import check_not_input
     from rpo.tables import read_table, write_table
     from rpo.tables.folder import load_model
-    from rpo.tables.model import predict_table
+    from rpo.tables.model import predict_table, score_table
 
     check_not_input(out, "--out", table)
     model = load_model(folder)
-    found, notes = predict_table(model, read_table(table, encoding=encoding))
+    frame = read_table(table, encoding=encoding)
+    found, notes = predict_table(model, frame)
+    score = score_table(model, found, frame)
     if out is not None:
         write_table(found, out)
     say_notes(notes)
     if as_json:
-        typer.echo(json.dumps({"notes": notes, "predictions": records(found)}, ensure_ascii=False, indent=1))
+        answer = {"notes": notes, "score": None if score is None else records(score), "predictions": records(found)}
+        typer.echo(json.dumps(answer, ensure_ascii=False, indent=1))
     elif out is None:
         typer.echo(found.to_csv(index=False), nl=False)
     else:
+        if score is not None:
+            show(score.head(SHOWN), tuple(score.columns), "Error of these predictions", len(score))
         typer.echo(f"{len(found):,} predictions are in {out}.")

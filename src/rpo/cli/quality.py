@@ -21,6 +21,7 @@ from rpo.cli.tables import (
     TablePath,
     Target,
     check_report,
+    names_in,
     origin,
     printable,
     records,
@@ -83,8 +84,8 @@ def quality(
         task=task,
         grouping=grouping,
         unit=unit,
-        drop=drop or (),
-        category=category or (),
+        drop=names_in(drop, frame.columns),
+        category=names_in(category, frame.columns),
         random_state=seed,
     )
     about = origin(table, seed)

@@ -36,8 +36,10 @@ QualityGrouping = Annotated[
     typer.Option(help="Groups of rows without --strata: searched for among the columns (auto), the classes, or none."),
 ]
 AskedTask = Annotated[io.AskedTask, typer.Option(help="Whether the target is a number or a class.")]
-Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")]
-Category = Annotated[list[str] | None, typer.Option(help="A column of numbers that are mere names.")]
+Drop = Annotated[list[str] | None, typer.Option(help="Columns to leave out: a,b; may be repeated.")]
+Category = Annotated[
+    list[str] | None, typer.Option(help="Treat these numeric columns as categorical: a,b; may be repeated.")
+]
 Encoding = Annotated[str, typer.Option(help="Of a text file: utf-8, latin-1, cp1252, utf-16.")]
 Steps = Annotated[int, typer.Option(help="Steps of training.", min=1)]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.", min=0)]
@@ -55,6 +57,16 @@ def check_report(report: Path | None) -> None:
         raise InputError(f"{report} is a directory: give the path of the page, such as quality.html")
     if report.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"--report {report} does not end in .html: the page is HTML")
+
+
+def names_in(given: Sequence[str] | None, columns: Iterable[str]) -> list[str]:
+    """Names of columns as options give them, several in one if separated by commas.
+
+    >>> names_in(["a,b", "c, d"], ["a", "b", "c, d"])
+    ['a', 'b', 'c, d']
+    """
+    known = {str(name) for name in columns}
+    return [name for one in given or () for name in ([one] if one in known else one.split(","))]
 
 
 def origin(table: Path, seed: int) -> dict[str, str | int]:

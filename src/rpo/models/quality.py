@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils import Tags, check_array, check_consistent_length, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from rpo.exceptions import InputError, OneDomainWarning
-from rpo.frames.columns import LeftOut, names_of
-from rpo.frames.preparing import Prepared
+from rpo.frames.columns import names_of
+from rpo.frames.preparing import WITHOUT_DOMAIN, Prepared
 from rpo.functional.ridge import Array
 from rpo.grouping import NamedStrata
 from rpo.grouping.strata import codes
@@ -73,45 +73,62 @@ class _Quality(BaseEstimator):  # type: ignore[misc]
         `sample_weight` counts rows: a weight of two is the row twice, zero is the row left out.
         """
         self._check_choices()
-        with config_context(enable_metadata_routing=False):  # what is fitted within gets its weights directly
-            return self._fit(X, y, sample_weight, domains, strata)
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, domains: Any, strata: Any) -> Self:
-        frame, target, weight, domain_label, stratum_label = self._table(X, y, sample_weight, domains, strata)
-        self.columns_, left = columns_of(frame)
-        self.left_out_ = {column.name: column.reason for column in left}
-        self.features_ = np.asarray(names_of(self.columns_)[0], dtype=object)
-        domain, self.domains_ = (
-            (np.zeros(len(frame), np.intp), np.array(["all"], dtype=object))
-            if domain_label is None
-            else codes(domain_label, "domains", len(frame))
+        frame, target, weight, domain, stratum = self._table(X, y, sample_weight, domains, strata)
+        columns, left_out = columns_of(frame)
+        label, place = free_name("target", frame), free_name("domain", frame)
+        where = np.full(len(frame), WITHOUT_DOMAIN) if domain is None else _labels(domain, "domains", len(frame))
+        ready = Prepared(
+            frame=frame.assign(**{label: target, place: where.astype(str)}),
+            X=numbers(frame, columns),
+            y=target,
+            domains=where,
+            row=np.arange(1, len(frame) + 1),
+            columns=columns,
+            target=label,
+            domain=place,
+            task="classification" if is_classifier(self) else "regression",
+            strata=None if stratum is None else _strata(stratum, len(frame)),
+            notes=(),
+            left_out=left_out,
         )
+        with config_context(enable_metadata_routing=False):  # what is fitted within gets its weights directly
+            return self._fit(ready, weight)
+
+    def fit_prepared(self, ready: Prepared, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to a table that `rpo.frames.prepare` made ready; predictions take tables with the same columns."""
+        self._check_choices()
+        names = [column.name for column in ready.columns]
+        self.feature_names_in_, self.n_features_in_ = np.array(names, dtype=object), len(names)
+        self.not_features_ = tuple(str(name) for name in ready.frame.columns if name not in names)
+        weight = _check_sample_weight(sample_weight, ready.X, dtype=np.float64, ensure_non_negative=True)
+        return self._fit(ready, weight)
+
+    def _fit(self, ready: Prepared, weight: Array) -> Self:
+        self.columns_ = ready.columns
+        self.left_out_ = {column.name: column.reason for column in ready.left_out}
+        self.features_ = np.asarray(ready.names, dtype=object)
+        domain, self.domains_ = codes(ready.domains, "domains", len(ready.y))
+        encoded = self._encode(ready.y, weight)
+        rows, counts = repeated(weight)
+        order = in_order(ready.X[rows], encoded[rows], counts, domain[rows])
+        rows, counts = rows[order], counts[order]
+        seen, code = np.unique(domain[rows], return_inverse=True)
+        self.domains_ = self.domains_[seen]
         if len(self.domains_) == 1:
             warnings.warn(
                 "there is one training domain only: what differs between domains cannot be learned",
                 OneDomainWarning,
                 stacklevel=3,
             )
-        stratum = None if stratum_label is None else codes(stratum_label, "strata", len(frame))
-        encoded = self._encode(target, weight)
-        values = numbers(frame, self.columns_)
-
-        rows, counts = repeated(weight)
-        rows_in_order = in_order(values[rows], encoded[rows], counts, domain[rows])
-        rows, counts = rows[rows_in_order], counts[rows_in_order]
-        seen = np.unique(domain[rows], return_inverse=True)
-        self.domains_, code = self.domains_[seen[0]], seen[1]
-        problem = Problem(values[rows], encoded[rows], code, len(self.domains_), self._n_classes(), counts)
-        strata_found = None if stratum is None else NamedStrata(stratum[0][rows], tuple(map(str, stratum[1])))
-        self.quality_ = self._judged(problem, frame.iloc[rows], rows, strata_found)
-        flagged = self._flagged()
-        trial = trial_of(problem, self.quality_, flagged, self._class_weight(problem), self._seed())
+        problem = Problem(ready.X[rows], encoded[rows], code, len(seen), self._n_classes(), counts)
+        self.quality_ = self._judged(problem, ready, rows)
+        trial = trial_of(problem, self.quality_, self._flagged(), self._class_weight(problem), self._seed())
         learners = learners_of(self.estimator, classes=problem.n_classes > 0, rows=len(rows), seed=self._seed())
         if (trial.weight < 1).any() or (counts != counts[0]).any():
             warn_without_weights(learners)
         chosen, value = self._decide(trial, learners)
         self._refit(trial, learners, chosen)
-        self._keep(trial, value, rows, len(frame))
+        self._keep(trial, value, rows, len(ready.y))
         return self
 
     # --- checking -----------------------------------------------------------------------------------------------
@@ -183,30 +200,20 @@ class _Quality(BaseEstimator):  # type: ignore[misc]
 
     # --- judging and deciding -----------------------------------------------------------------------------------
 
-    def _judged(
-        self, problem: Problem, frame: pd.DataFrame, rows: NDArray[np.intp], strata: NamedStrata | None
-    ) -> Quality | None:
+    def _judged(self, problem: Problem, ready: Prepared, rows: NDArray[np.intp]) -> Quality | None:
         if len(rows) < FEWEST_JUDGED or (self.weights == "off" and self.screen == "off"):
             return None
-        target, domain = free_name("target", frame), free_name("domain", frame)
-        y = problem.y if not problem.n_classes else np.asarray(self.classes_)[problem.y]
-        labels = self.domains_[problem.domain].astype(str)
-        ready = Prepared(
-            frame=frame.assign(**{target: y, domain: labels}),
+        part = replace(
+            ready,
+            frame=ready.frame.iloc[rows],
             X=problem.X,
-            y=y,
-            domains=labels,
-            row=rows + 1,
-            columns=self.columns_,
-            target=target,
-            domain=domain,
-            task="classification" if problem.n_classes else "regression",
-            strata=strata,
-            notes=(),
-            left_out=tuple(LeftOut(name, reason) for name, reason in self.left_out_.items()),
+            y=ready.y[rows],
+            domains=self.domains_[problem.domain].astype(str),
+            row=ready.row[rows],
+            strata=ready.strata and NamedStrata(ready.strata.labels[rows], ready.strata.names),
         )
         return judge(
-            ready,
+            part,
             grouping=self.grouping,
             weight=problem.weight,
             random_state=self._seed(),
@@ -333,6 +340,17 @@ class _Quality(BaseEstimator):  # type: ignore[misc]
         if isinstance(self.estimator_, Stack):
             return self.estimator_.outputs(values)
         return outputs(self.estimator_, values, self._n_classes())
+
+
+def _labels(labels: NDArray[Any], what: str, n: int) -> NDArray[Any]:
+    """One label per row, checked."""
+    code, known = codes(labels, what, n)
+    return np.asarray(known)[code]
+
+
+def _strata(labels: NDArray[Any], n: int) -> NamedStrata:
+    code, known = codes(labels, "strata", n)
+    return NamedStrata(code, tuple(map(str, known)))
 
 
 def _checked_target(y: Any, n: int) -> NDArray[Any]:

@@ -41,7 +41,7 @@ def save(model: Quality, path: str | os.PathLike[str]) -> None:
     write_folder(path, files_of(model))
 
 
-def load(path: str | os.PathLike[str], *, module: Any = None) -> Any:
+def load(path: str | os.PathLike[str], *, module: Any = None, made_by: str = "save") -> Any:
     """The model saved in a folder, by `save` or by `rpo fit`; `module` again if it has a network of your own.
 
     >>> import rpo, tempfile
@@ -53,12 +53,12 @@ def load(path: str | os.PathLike[str], *, module: Any = None) -> Any:
     True
     """
     folder = Path(path)
-    card = read_card(read_folder(folder, {"model.json": LIMITS["model.json"]})["model.json"], folder)
-    if card.get("class") in CLASSES:
-        return from_folder(folder)
-    from rpo import estimators
+    card = read_card(read_folder(folder, LIMITS, made_by=made_by)["model.json"], folder)
+    if card["class"] in CLASSES:
+        return from_folder(folder, made_by=made_by)
+    from rpo.estimators import load as load_network
 
-    return estimators.load(folder, module=module)
+    return load_network(folder, module=module)
 
 
 def from_folder(folder: Path, *, made_by: str = "save") -> Quality:

@@ -13,13 +13,13 @@ WORDS = {
     "eta": "Poorest first, then largest: η is the invariance asked of a domain.",
     "weight": "Poorest first, then largest: what a row of a domain's noisiest stratum counts; one on average counts 1.",
 }
-VERSIONS = ("rpo", "torch", "numpy", "scikit-learn", "pandas")
+VERSIONS = ("rpo", "numpy", "scikit-learn", "pandas")
 
 
 def card_text(model: "TableModel") -> str:
     """Markdown: data, columns, domains with their penalties, versions, use."""
     estimator = model.estimator
-    method = getattr(estimator, "method", "rpo")
+    method = getattr(estimator, "estimator", None) or getattr(estimator, "method", "rpo")
     lines = [
         f"# {plain(model.target)} by {method}",
         "",
@@ -39,6 +39,8 @@ def card_text(model: "TableModel") -> str:
             lines.append(f"| {plain(column.name)} | {what} | a category of its own |")
         else:
             lines.append(f"| {plain(column.name)} | {column.kind} | {column.fill:g} |")
+    if hasattr(estimator, "expected_error_"):
+        lines += ["", *_decided(model)]
     lines += ["", "## Domains", ""]
     if hasattr(estimator, "penalties_"):
         penalties = estimator.penalties_
@@ -61,8 +63,36 @@ def card_text(model: "TableModel") -> str:
     if len(model.domains) > SHOWN:
         lines.append(f"\n{len(model.domains) - SHOWN:,} more are in `table.json`.")
     lines += ["", "## Notes", "", *(f"- {plain(note)}" for note in model.notes), ""]
-    lines.append(f"Versions: {', '.join(f'{name} {version(name)}' for name in VERSIONS)}.")
+    used = (*VERSIONS, "torch") if hasattr(estimator, "weights_") else VERSIONS
+    lines.append(f"Versions: {', '.join(f'{name} {version(name)}' for name in used)}.")
     return "\n".join(lines) + "\n"
+
+
+def _decided(model: "TableModel") -> list[str]:
+    """What a Quality model leaves out, and what to expect of it."""
+    estimator = model.estimator
+    roles = {model.target: "the target", model.domain: "the domain", model.id: "the id"}
+    unused = {name: roles.get(name, estimator.left_out_.get(name, "left out")) for name in estimator.not_features_}
+    lines = ["## Not used", "", "| column or feature | why |", "|---|---|"]
+    lines += [f"| {plain(name)} | {plain(why)} |" for name, why in unused.items()]
+    for row in estimator.dropped_.itertuples():
+        figures = f"error on held-out domains {row.error_with:.3g} with, {row.error_without:.3g} without"
+        lines.append(f"| {plain(row.feature)} | its relation to the target differs between domains; {figures} |")
+    measure = "Brier's score" if model.task == "classification" else "Root mean squared error"
+    lines += [
+        "",
+        "## What to expect on a new domain",
+        "",
+        f"{measure} on domains that were held out, with its spread over domains.",
+        "",
+        "| model | error | spread | worst domain |",
+        "|---|---:|---:|---|",
+    ]
+    for name, row in estimator.expected_error_.iterrows():
+        worst = f"{row['worst']:.3g} ({plain(row['worst_domain'])})"
+        who = "this model" if name == "quality" else plain(name)
+        lines.append(f"| {who} | {row['error']:.3g} | {row['spread']:.3g} | {worst} |")
+    return lines
 
 
 def plain(text: object) -> str:

@@ -1,8 +1,8 @@
 """A fitted table model as a folder that a person can read, and that may come from anybody.
 
-`README.md` is the card, `table.json` what the columns are, `model.json` and `weights.safetensors` the estimator,
-`manifest.json` has the checksums. There is no pickle, nothing in a folder names a file or code, and every size is
-checked before memory is taken for it.
+`README.md` is the card, `table.json` what the columns are, `model.json` and `weights.safetensors` the estimator (a
+network within a Quality model has two files more), `manifest.json` has the checksums. There is no pickle, nothing in a
+folder names a file or code, and every size is checked before memory is taken for it.
 """
 
 import os
@@ -10,17 +10,20 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from rpo.estimators.saving import LIMITS, WRONG, files_of, from_files
 from rpo.exceptions import InputError
 from rpo.folders import read_folder, write_folder
-from rpo.frames.columns import LARGEST, Column, names_of
+from rpo.frames.columns import LARGEST, Column
 from rpo.io import Task
+from rpo.models import QualityClassifier, QualityRegressor
+from rpo.models.saving import LIMITS, WRONG, files_of, load
 from rpo.tables.card import card_text
-from rpo.tables.model import TableModel, unique_names
+from rpo.tables.model import TableModel, predict_table, unique_names
 
 TABLE_BYTES = 16 << 20
+SHARED = ("columns", "target", "domain", "task", "rows", "domains", "notes", "id", "threshold")
 
 
 class TableCard(BaseModel):
@@ -36,12 +39,14 @@ class TableCard(BaseModel):
     domains: dict[str, int]
     columns: tuple[Column, ...]
     notes: tuple[str, ...]
+    id: str | None = None
+    threshold: float | None = Field(default=None, gt=0, lt=1)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         """Names once each, fills that data of this kind can have, and counts of rows."""
         names = [column.name for column in self.columns]
-        if len(set(names)) != len(names) or {self.target, self.domain} & set(names):
+        if len(set(names)) != len(names) or {self.target, self.domain, self.id} & set(names):
             raise ValueError("a column is named twice")
         for column in self.columns:
             if len(set(column.categories)) != len(column.categories):
@@ -61,21 +66,13 @@ def save_model(model: TableModel, path: str | os.PathLike[str]) -> None:
     >>> from rpo.tables.model import fit_table
     >>> table = pd.DataFrame({"x": range(40), "y": range(40), "d": ["a", "b"] * 20})
     >>> with tempfile.TemporaryDirectory() as place:
-    ...     save_model(fit_table(prepare(table, target="y", domain="d"), method="erm-l2", steps=5), f"{place}/m")
+    ...     save_model(fit_table(prepare(table, target="y", domain="d"), method="linear"), f"{place}/m")
     ...     sorted(os.listdir(f"{place}/m"))
     ['README.md', 'manifest.json', 'model.json', 'table.json', 'weights.safetensors']
     """
-    card = TableCard(
-        target=model.target,
-        domain=model.domain,
-        task=model.task,
-        rows=model.rows,
-        domains=dict(model.domains),
-        columns=model.columns,
-        notes=model.notes,
-    )
+    card = TableCard(**{name: getattr(model, name) for name in SHARED})
     own = {"table.json": card.model_dump_json(indent=2).encode(), "README.md": card_text(model).encode()}
-    write_folder(path, {**files_of(model.estimator), **own})
+    write_folder(path, {**_files_of(model.estimator), **own})
 
 
 def load_model(path: str | os.PathLike[str]) -> TableModel:
@@ -87,7 +84,33 @@ def load_model(path: str | os.PathLike[str]) -> TableModel:
     rpo.exceptions.InputError: nowhere is not a folder: give one that `rpo fit` wrote
     """
     folder = Path(path)
-    files = read_folder(folder, {"table.json": TABLE_BYTES, **LIMITS}, made_by="rpo fit")
+    card = _card(folder)
+    estimator = load(folder, made_by="rpo fit")
+    names = list(getattr(estimator, "feature_names_in_", ()))
+    if isinstance(estimator, QualityRegressor | QualityClassifier):
+        fits = estimator.columns_ == card.columns and names == [column.name for column in card.columns]
+    else:
+        fits = names == unique_names(card.columns)
+    if not fits:
+        raise InputError(f"{folder} is not a whole model (its inputs are not the columns of table.json): fit it again")
+    if hasattr(estimator, "classes_") != (card.task == "classification"):
+        raise InputError(f"{folder} is not a whole model (it is no {card.task}): fit it again")
+    if card.threshold is not None and len(getattr(estimator, "classes_", ())) != 2:
+        raise InputError(f"{folder} is not a whole model (a threshold needs two classes): fit it again")
+    model = TableModel(estimator=estimator, **{name: getattr(card, name) for name in SHARED})
+    try:
+        _try(model)
+    except InputError:
+        raise
+    except WRONG as error:
+        raise InputError(
+            f"{folder} is not a whole model ({' '.join(str(error).split())[:120]}): fit it again"
+        ) from None
+    return model
+
+
+def _card(folder: Path) -> TableCard:
+    files = read_folder(folder, {"table.json": TABLE_BYTES, "model.json": LIMITS["model.json"]}, made_by="rpo fit")
     try:
         card = TableCard.model_validate_json(files["table.json"])
     except ValidationError as error:
@@ -95,27 +118,22 @@ def load_model(path: str | os.PathLike[str]) -> TableModel:
         where = ".".join(map(str, first["loc"])) or "the file"
         words = f"{where}: {first['msg']}"[:160]
         raise InputError(f"{folder / 'table.json'} is not as `rpo fit` writes it ({words})") from None
-    if card.task not in ("regression", "classification") or not card.columns:
+    if not card.columns:
         raise InputError(f"{folder / 'table.json'} names no columns: it is no model of a table")
-    inputs = len(names_of(card.columns)[0])
-    estimator = from_files(files, folder)
-    if list(getattr(estimator, "feature_names_in_", ())) != unique_names(card.columns):
-        raise InputError(f"{folder} is not a whole model (its inputs are not the columns of table.json): fit it again")
-    try:
-        _try(estimator, inputs)
-    except InputError:
-        raise
-    except WRONG as error:
-        raise InputError(
-            f"{folder} is not a whole model ({' '.join(str(error).split())[:120]}): fit it again"
-        ) from None
-    return TableModel(estimator, card.columns, card.target, card.domain, card.task, card.rows, card.domains, card.notes)
+    return card
 
 
-def _try(estimator: Any, inputs: int) -> None:
+def _files_of(estimator: Any) -> dict[str, bytes]:
+    if isinstance(estimator, QualityRegressor | QualityClassifier):
+        return files_of(estimator)
+    from rpo.estimators.saving import files_of as network_files
+
+    return network_files(estimator)
+
+
+def _try(model: TableModel) -> None:
     """One prediction, so that whatever is wrong shows now."""
-    import pandas as pd
-
-    names = getattr(estimator, "feature_names_in_", range(inputs))
-    given = pd.DataFrame(np.zeros((1, inputs)), columns=list(names))
-    estimator.predict(given)
+    empty = pd.DataFrame({column.name: pd.Series([None], dtype=object) for column in model.columns})
+    guess = predict_table(model, empty)[0]["prediction"].to_numpy()
+    if len(guess) != 1 or (guess.dtype.kind == "f" and not np.isfinite(guess).all()):
+        raise ValueError("its predictions are not numbers")

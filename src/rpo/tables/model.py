@@ -8,13 +8,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
 from rpo.exceptions import InputError
 from rpo.frames.columns import Column, as_text, names_of, transform, typed
 from rpo.frames.preparing import Prepared
 from rpo.io import Grouping, Task, few
+from rpo.models import QualityClassifier, QualityRegressor
+from rpo.models.learners import NAMED
+from rpo.progress import Show
 
-OURS, PLAIN = "rpo", "erm-l2"  # what is fitted unless asked otherwise, and what it must beat
+OURS, PLAIN = "rpo", "erm-l2"  # the method compared with plain training
+AUTO = "auto"
 MOST_NAMED = 5
 
 
@@ -30,39 +35,53 @@ class TableModel:
     rows: int
     domains: Mapping[str, int]
     notes: tuple[str, ...]
+    id: str | None = None
+    """The column that tells rows apart: no feature, and passed through to the predictions."""
+    threshold: float | None = None
+    """The probability of the second of two classes from which on it is predicted; None for the likelier one."""
 
 
 def fit_table(
     ready: Prepared,
     *,
-    method: str = OURS,
+    method: str = AUTO,
+    weight: ArrayLike | None = None,
     grouping: Grouping = "auto",
-    steps: int = 400,
+    steps: int | None = None,
     random_state: int = 0,
     checkpoint: str | os.PathLike[str] | None = None,
     every: float = 60.0,
+    id: str | None = None,
+    threshold: float | None = None,
+    progress: Show = False,
 ) -> TableModel:
-    """Fit one method to a prepared table, at its default settings; `checkpoint` and `every` as in `fit`.
+    """Fit a Quality model ("auto", "linear", "trees", "network"), or one method of the registry as it is.
+
+    `weight` counts the prepared rows. `steps`, `checkpoint` and `every` are for methods of the registry.
 
     >>> from rpo.frames import prepare
     >>> table = pd.DataFrame({"x": range(40), "y": range(40), "d": ["a", "b"] * 20})
-    >>> model = fit_table(prepare(table, target="y", domain="d"), method="erm-l2", steps=20)
+    >>> model = fit_table(prepare(table, target="y", domain="d"), method="linear")
     >>> model.task, dict(model.domains)
     ('regression', {'a': 20, 'b': 20})
     """
-    from rpo import estimators
-
-    common: dict[str, Any] = {"grouping": grouping, "steps": steps, "random_state": random_state}
-    kind = "Regressor" if ready.task == "regression" else "Classifier"
-    if method == OURS:
-        estimator = getattr(estimators, f"RPO{kind}")(**common)
-    else:
-        estimator = getattr(estimators, f"Domain{kind}")(method, **common)
-    strata = None if ready.strata is None else np.asarray(ready.strata.names, dtype=object)[ready.strata.labels]
+    classes = np.unique(ready.y) if ready.task == "classification" else ()
+    if threshold is not None and (len(classes) != 2 or not 0 < threshold < 1):
+        raise InputError(f"a threshold is a probability for one of two classes: got {threshold} and {len(classes)}")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        X = pd.DataFrame(ready.X, columns=unique_names(ready.columns), copy=False)
-        estimator.fit(X, ready.y, domains=ready.domains, strata=strata, checkpoint=checkpoint, every=every)
+        if method in NAMED:
+            kind = QualityRegressor if ready.task == "regression" else QualityClassifier
+            estimator = kind(method, grouping=grouping, random_state=random_state, verbose=progress)
+            estimator.fit_prepared(ready, weight)
+            said = decision_words(estimator)
+        else:
+            estimator = _method(ready.task, method, grouping, steps, random_state)
+            strata = None if ready.strata is None else np.asarray(ready.strata.names, object)[ready.strata.labels]
+            X = pd.DataFrame(ready.X, columns=unique_names(ready.columns), copy=False)
+            options: dict[str, Any] = {"checkpoint": checkpoint, "every": every, "strata": strata}
+            estimator.fit(X, ready.y, sample_weight=weight, domains=ready.domains, **options)
+            said = _said(estimator)
     labels, count = np.unique(ready.domains, return_counts=True)
     return TableModel(
         estimator=estimator,
@@ -72,15 +91,67 @@ def fit_table(
         task=ready.task,
         rows=len(ready.y),
         domains=dict(zip(map(str, labels), map(int, count), strict=True)),
-        notes=(*ready.notes, *(" ".join(str(warning.message).split()) for warning in caught), *_said(estimator)),
+        notes=(*ready.notes, *(" ".join(str(warning.message).split()) for warning in caught), *said),
+        id=id,
+        threshold=threshold,
     )
+
+
+def weights_of(ready: Prepared, name: str) -> NDArray[np.float64]:
+    """A column of a prepared table as weights of its rows.
+
+    >>> from rpo.frames import prepare
+    >>> table = pd.DataFrame({"x": range(20), "y": range(20), "w": [1, 2] * 10})
+    >>> weights_of(prepare(table, target="y", drop=["w"]), "w")[:2].tolist()
+    [1.0, 2.0]
+    """
+    weight = typed(ready.frame[name], Column(name=name, kind="number"))
+    bad = int((~(np.isfinite(weight) & (weight >= 0))).sum())
+    if bad:
+        raise InputError(f"the weight {name!r} is missing, negative or no number in {bad} rows: correct them")
+    if not weight.any():
+        raise InputError(f"the weight {name!r} is zero in every row: some row must count")
+    return weight
+
+
+def _method(task: Task, method: str, grouping: Grouping, steps: int | None, seed: int) -> Any:
+    from rpo import estimators
+
+    common: dict[str, Any] = {"grouping": grouping, "random_state": seed}
+    common |= {} if steps is None else {"steps": steps}
+    kind = "Regressor" if task == "regression" else "Classifier"
+    if method == OURS:
+        return getattr(estimators, f"RPO{kind}")(**common)
+    return getattr(estimators, f"Domain{kind}")(method, **common)
+
+
+def decision_words(model: Any) -> list[str]:
+    """What a Quality model decided, and a warning where it is no better than no model."""
+    judged = model.quality_
+    less = int(((model.weight_ < 1) & (model.weight_ > 0)).sum())
+    if less:
+        said = [f"{less:,} of {len(model.weight_):,} rows count less, for they are noisier than the others"]
+    elif judged is not None and ((judged.weight > 0) & (judged.weight < 1)).any():
+        said = ["rows that look noisier count like the others: weights made held-out domains surely worse"]
+    else:
+        said = ["all rows count the same: none is surely noisier than the others"] if judged is not None else []
+    if len(model.dropped_):
+        names = [str(name) for name in model.dropped_["feature"]]
+        said.append(f"dropped, because their relation to the target differs between domains: {_list(names)}")
+    elif judged is not None and judged.features["suspicious"].any():
+        names = judged.features.loc[judged.features["suspicious"], "feature"].tolist()
+        said.append(f"suspicious, but held-out domains are surely worse without: {_list(names)}")
+    error = model.expected_error_["error"]
+    if error.iloc[0] >= error.iloc[-1]:
+        said.append(f"WARNING: on domains not seen, the model is no better than the {error.index[-1]} alone")
+    return said
 
 
 def _said(estimator: Any) -> list[str]:
     """What a method that screens and weighs did: inputs it does not use, and whether any row counts less."""
     kept, weight = estimator.state_.get("kept"), estimator.state_.get("weight")
     names = [] if kept is None else [str(name) for name in estimator.feature_names_in_[kept == 0]]
-    said = [f"not used, for the slope on the target differs across domains: {_list(names)}"] if names else []
+    said = [f"dropped, because their relation to the target differs between domains: {_list(names)}"] if names else []
     if weight is not None and np.all(weight == 1):
         said.append("no domain or stratum is surely noisier than the ordinary: all rows count the same")
     return said
@@ -121,8 +192,13 @@ def predict_table(model: TableModel, frame: pd.DataFrame) -> tuple[pd.DataFrame,
     for column in model.columns:
         if column.name in frame.columns:
             notes += _odd(frame[column.name], column)
-    X = pd.DataFrame(transform(given, model.columns), columns=unique_names(model.columns), copy=False)
+    if isinstance(model.estimator, QualityRegressor | QualityClassifier):
+        X = given[[column.name for column in model.columns]]
+    else:
+        X = pd.DataFrame(transform(given, model.columns), columns=unique_names(model.columns), copy=False)
     found: dict[str, Any] = {}
+    if model.id is not None and model.id in frame.columns:
+        found[model.id] = frame[model.id].to_numpy()
     if model.domain is not None and model.domain in frame.columns:
         label = as_text(frame[model.domain])
         found[model.domain] = frame[model.domain].to_numpy()
@@ -131,11 +207,60 @@ def predict_table(model: TableModel, frame: pd.DataFrame) -> tuple[pd.DataFrame,
             are = "1 row is" if new.sum() == 1 else f"{int(new.sum()):,} rows are"
             names = label[new].unique().tolist()
             notes.append(f"{are} of {'a domain' if len(names) == 1 else 'domains'} not seen in fitting: {_list(names)}")
-    found["prediction"] = model.estimator.predict(X)
-    if model.task == "classification":
-        shares = model.estimator.predict_proba(X)
-        found |= {f"probability of {name}": shares[:, k] for k, name in enumerate(model.estimator.classes_)}
+    if model.task == "regression":
+        found["prediction"] = model.estimator.predict(X)
+    else:
+        shares, classes = model.estimator.predict_proba(X), np.asarray(model.estimator.classes_)
+        second = None if model.threshold is None else (shares[:, 1] >= model.threshold).astype(np.intp)
+        found["prediction"] = classes[shares.argmax(1) if second is None else second]
+        found |= {f"probability of {name}": shares[:, k] for k, name in enumerate(classes)}
     return pd.DataFrame(found), notes
+
+
+def score_table(model: TableModel, found: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame | None:
+    """How far predictions are from the target, if the table has it: all rows, then each domain, largest first.
+
+    Root mean squared error beside that of the rows' own mean; for classes the share of wrong ones and Brier's score.
+
+    >>> from rpo.frames import prepare
+    >>> table = pd.DataFrame({"x": range(40), "y": range(40), "d": ["a", "b"] * 20})
+    >>> model = fit_table(prepare(table, target="y", domain="d"), method="linear")
+    >>> score_table(model, predict_table(model, table)[0], table)["rows"].tolist()
+    [40, 20, 20]
+    """
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    if model.target not in frame.columns or not frame[model.target].notna().any():
+        return None
+    known = frame[model.target].notna().to_numpy()
+    part, truth = found[known], frame.loc[known, model.target]
+    if model.task == "regression":
+        y = typed(truth, Column(name=model.target, kind="number"))
+        if not np.isfinite(y).all():
+            raise InputError(f"the target {model.target!r} is not a number in every row: correct it, or leave it out")
+        square = (part["prediction"].to_numpy() - y) ** 2
+
+        def figures(some: NDArray[np.bool_]) -> dict[str, float]:
+            return {"rmse": float(np.sqrt(square[some].mean())), "deviation": float(y[some].std())}
+    else:
+        label = as_text(truth).to_numpy(dtype=str)
+        classes = np.asarray(model.estimator.classes_).astype(str)
+        shares = part[[f"probability of {name}" for name in model.estimator.classes_]].to_numpy()
+        brier = ((shares - (label[:, None] == classes)) ** 2).sum(1) / 2
+        wrong = part["prediction"].to_numpy().astype(str) != label
+
+        def figures(some: NDArray[np.bool_]) -> dict[str, float]:
+            return {"wrong": float(wrong[some].mean()), "brier": float(brier[some].mean())}
+
+    every = np.ones(len(part), dtype=bool)
+    rows = [{"domain": "all", "rows": len(part), **figures(every)}]
+    if model.domain is not None and model.domain in frame.columns:
+        where = as_text(frame.loc[known, model.domain]).to_numpy(dtype=str)
+        names, count = np.unique(where, return_counts=True)
+        rows += [
+            {"domain": str(names[k]), "rows": int(count[k]), **figures(where == names[k])}
+            for k in np.argsort(-count, kind="stable")
+        ]
+    return pd.DataFrame(rows)
 
 
 def _lacking(column: Column) -> str:
