@@ -57,8 +57,8 @@ def test_help_and_the_bare_import_load_no_torch(code):
 def test_a_fit_loads_no_study_and_nothing_of_the_paper(tmp_path):
     table = pd.DataFrame({"x": range(40), "y": range(40), "d": ["a", "b"] * 20})
     table.to_csv(tmp_path / "table.csv", index=False)
-    words = ["fit", str(tmp_path / "table.csv"), "-t", "y", "-d", "d", "--steps", "2", "--out", str(tmp_path / "model")]
-    loaded = modules_after(command(*words))
+    rest = ["-m", "rpo", "--steps", "2", "--out", str(tmp_path / "model")]
+    loaded = modules_after(command("fit", str(tmp_path / "table.csv"), "-t", "y", "-d", "d", *rest))
     assert (tmp_path / "model").is_dir()
     assert "rpo.estimators" in loaded
     assert not {name for name in loaded if name.startswith(("rpo.studies", "rpo.paper", "rpo.report"))}
@@ -71,7 +71,7 @@ def test_a_fit_and_a_comparison_train_the_same_network_for_the_same_steps():
     from rpo.cli import fit as fit_command
     from rpo.engine.config import HIDDEN, STEPS
 
-    commands = (compare_command.compare, fit_command.fit)
-    for call in (rpo.RPORegressor, rpo.DomainClassifier, rpo.compare, *commands):
+    for call in (rpo.RPORegressor, rpo.DomainClassifier, rpo.compare, compare_command.compare):
         assert signature(call).parameters["steps"].default == STEPS
+    assert signature(fit_command.fit).parameters["steps"].default is None  # the estimator's own
     assert rpo.RPORegressor().hidden == rpo.DomainClassifier().hidden == HIDDEN

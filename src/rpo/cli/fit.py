@@ -135,7 +135,7 @@ def fit(
             every=every,
             id=identifier,
             threshold=threshold,
-            progress="auto",
+            verbose="auto",
         )
     save_model(model, out)
     if report is not None:

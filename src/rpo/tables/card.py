@@ -63,7 +63,7 @@ def card_text(model: "TableModel") -> str:
     if len(model.domains) > SHOWN:
         lines.append(f"\n{len(model.domains) - SHOWN:,} more are in `table.json`.")
     lines += ["", "## Notes", "", *(f"- {plain(note)}" for note in model.notes), ""]
-    used = (*VERSIONS, "torch") if hasattr(estimator, "weights_") else VERSIONS
+    used = (*VERSIONS, "torch") if hasattr(estimator, "params_") else VERSIONS
     lines.append(f"Versions: {', '.join(f'{name} {version(name)}' for name in used)}.")
     return "\n".join(lines) + "\n"
 

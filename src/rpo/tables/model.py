@@ -53,7 +53,7 @@ def fit_table(
     every: float = 60.0,
     id: str | None = None,
     threshold: float | None = None,
-    progress: Show = False,
+    verbose: Show = False,
 ) -> TableModel:
     """Fit a Quality model ("auto", "linear", "trees", "network"), or one method of the registry as it is.
 
@@ -72,7 +72,7 @@ def fit_table(
         warnings.simplefilter("always")
         if method in NAMED:
             kind = QualityRegressor if ready.task == "regression" else QualityClassifier
-            estimator = kind(method, grouping=grouping, random_state=random_state, verbose=progress)
+            estimator = kind(method, grouping=grouping, random_state=random_state, verbose=verbose)
             estimator.fit_prepared(ready, weight)
             said = decision_words(estimator)
         else:
