@@ -309,7 +309,7 @@ FOLDERS = {
     "altered shapes": (edit("model.json", lambda c: c["parameters"].update(hidden=[3])), "not those of the network"),
     "a network of a terabyte": (
         edit("model.json", lambda c: c["parameters"].update(hidden=[10**6, 10**6])),
-        "its weights are not those of the network",
+        "its parameters are not those of the network",
     ),
     "width not a number": (edit("model.json", lambda c: c["parameters"].update(hidden=["64"])), "not a whole model"),
     "labels of a gigabyte": (

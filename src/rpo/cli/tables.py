@@ -25,7 +25,7 @@ Domain = Annotated[str, _domain]
 MaybeDomain = Annotated[str | None, _domain]
 Strata = Annotated[
     list[str] | None,
-    typer.Option("--strata", "-s", help="A column that strata are made of; may be repeated."),
+    typer.Option("--strata", "-s", help="A column that strata (groups of rows) are made of; may be repeated."),
 ]
 Grouping = Annotated[
     io.Grouping,
@@ -33,7 +33,7 @@ Grouping = Annotated[
 ]
 QualityGrouping = Annotated[
     io.Grouping,
-    typer.Option(help="Groups of rows without --strata: searched for among the columns (auto), the classes, or none."),
+    typer.Option(help="Strata without --strata: searched for among the columns (auto), the classes, or none."),
 ]
 AskedTask = Annotated[io.AskedTask, typer.Option(help="Whether the target is a number or a class.")]
 Drop = Annotated[list[str] | None, typer.Option(help="Columns to leave out: a,b; may be repeated.")]

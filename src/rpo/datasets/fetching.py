@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rpo.exceptions import InputError
 
-Report = Callable[[str], None]
+Say = Callable[[str], None]
 
 
 def cache_folder() -> Path:
@@ -32,6 +32,18 @@ def is_whole(path: Path, checksum: str) -> bool:
     False
     """
     return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == checksum
+
+
+def verified(data: bytes, checksum: str, what: str, remedy: str) -> bytes:
+    """What was read, if it has the checksum it must have; else one line that says `what` it is not, and the `remedy`.
+
+    >>> verified(b"x", hashlib.sha256(b"x").hexdigest(), "this is not x", "get x again")
+    b'x'
+    """
+    found = hashlib.sha256(data).hexdigest()
+    if found != checksum:
+        raise InputError(f"{what}: SHA-256 {found}, expected {checksum}; {remedy}")
+    return data
 
 
 def npm_pack(package: str, folder: Path) -> Path:

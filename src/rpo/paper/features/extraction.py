@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from rpo.datasets.fetching import Report, cache_folder
+from rpo.datasets.fetching import Say, cache_folder
 from rpo.paper.data.album import Album
 from rpo.paper.features.backbone import Backbone, get_backbone
 from rpo.paper.features.shelf import Shelf
@@ -23,7 +23,7 @@ def extract(
     backbone: str | nn.Module | Backbone = "lite0",
     cache: Path | None = None,
     progress: Show = "auto",
-    report: Report = lambda _: None,
+    say: Say = lambda _: None,
 ) -> NDArray[np.float32]:
     """Features of an album's pictures `(n, d)`, all of them or some, by a frozen backbone (yours is one argument).
 
@@ -37,7 +37,7 @@ def extract(
     shelf = Shelf((cache or cache_folder()) / "features" / net.digest[:32])
     known = shelf.read(wanted)
     for path in shelf.altered:
-        report(f"{path.with_suffix('').name[:12]}… in {path.parent} was altered: set aside, and computed again")
+        say(f"{path.with_suffix('').name[:12]}… in {path.parent} was altered: set aside, and computed again")
     missing = [digest for digest in dict.fromkeys(wanted) if digest not in known]
     with Bar(len(missing), "features", progress) as bar:
         for start in range(0, len(missing), SHARD):
