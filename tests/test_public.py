@@ -1,8 +1,10 @@
 """The public names, and what a first touch of the package loads."""
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -75,3 +77,16 @@ def test_a_fit_and_a_comparison_train_the_same_network_for_the_same_steps():
         assert signature(call).parameters["steps"].default == STEPS
     assert signature(fit_command.fit).parameters["steps"].default is None  # the estimator's own
     assert rpo.RPORegressor().hidden == rpo.DomainClassifier().hidden == HIDDEN
+
+
+@pytest.mark.slow
+def test_journeys_enter_fewer_files_than_before_the_packages_were_parted():
+    root = Path(__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.journeys"], cwd=root, capture_output=True, text=True, check=True
+    )
+    lines = done.stdout.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["rpo fit", "rpo fit --method rpo", "rpo bench table1"]
+    for line in lines:
+        now, before = (int(number) for number in re.findall(r"(\d+) files", line))
+        assert now < before, line
