@@ -134,3 +134,14 @@ def test_the_expected_error_of_a_model_is_shown():
         assert f"in {own['worst_domain']}" in part
         assert page.index('id="rows"') < page.index('id="fitted"') < page.index('id="doubts"')
         assert ("wrong classes" in part) == (target is not y)
+
+
+def test_where_the_columns_predict_nothing_the_page_says_cannot_tell():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=200), "site": np.repeat(["a", "b"], 100)})
+    frame["y"] = np.array(["no", "yes"])[rng.integers(0, 2, 200)]
+    page = render(rpo.quality(frame, target="y", domain="site"))
+    assert "Cannot tell which labels are wrong: the columns hardly predict y." in page
+    assert "cannot tell, because the columns hardly predict y." in page
+    assert "(–)" not in page
+    assert "Here they do not differ" not in page

@@ -9,6 +9,7 @@ from scipy.special import chdtrc
 from rpo.functional.statistics import Array
 
 FEWEST = 20  # of fewer rows the variance of a slope says next to nothing
+FEWEST_CARRYING = 5.0  # rows that carry a slope, (Σs)²/Σs² of their s = w (x − x̄)²: one rare row would fit itself
 
 
 class Heterogeneity(NamedTuple):
@@ -29,7 +30,8 @@ def heterogeneity(
     b_ej is the slope of the residual u on feature j within domain e, S_ej = Σ(x − x̄_e)², V_ej the variance of b_ej
     whatever the noise is like (HC0), b̄_j the mean weighted by precision. Looked at in residuals of a model of all
     features, not in the target: a curve, or a second feature that goes along with the first, is no difference between
-    domains. A `weight` makes rows of less noise say more. Domains of fewer than 20 rows are not asked.
+    domains. A `weight` makes rows of less noise say more. Not asked are domains of fewer than 20 rows, and those in
+    which fewer than five rows carry the slope: a category's only row would show its residual, not a slope.
 
     >>> rng = np.random.default_rng(0)
     >>> x, domain = rng.normal(size=(600, 2)), np.repeat([0, 1, 2], 200)
@@ -44,13 +46,15 @@ def heterogeneity(
     rows = np.bincount(e, w > 0, n_domains)
     middle = np.stack([np.bincount(e, w * X[:, j], n_domains) for j in range(d)], 1) / mass[:, None]
     v = u - (np.bincount(e, w * u, n_domains) / mass)[e]
-    power, cross, squares = np.zeros((n_domains, d)), np.zeros((n_domains, d)), np.zeros((n_domains, d))
+    power, cross, squares, fourth = (np.zeros((n_domains, d)) for _ in range(4))
     for j in range(d):
         c = X[:, j] - middle[e, j]
         power[:, j] = np.bincount(e, w * c**2, n_domains)
         cross[:, j] = np.bincount(e, w * c * v, n_domains)
+        fourth[:, j] = np.bincount(e, (w * c**2) ** 2, n_domains)
     scale = X.std(0) if len(X) else np.ones(d)
     known = (power > 1e-9 * mass[:, None] * np.maximum(scale, 1e-300) ** 2) & (rows >= FEWEST)[:, None]
+    known &= power**2 >= FEWEST_CARRYING * fourth
     slope = np.where(known, cross / np.where(known, power, 1.0), 0.0)
     for j in range(d):
         c = X[:, j] - middle[e, j]

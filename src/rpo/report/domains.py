@@ -1,5 +1,6 @@
 """Domains, noisiest first: level, relation, novelty and noise side by side."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from rpo.report.drawing import about_zero, bars, from_zero
@@ -27,6 +28,7 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:
         "noises": from_zero(shown["low"], shown["noise"], shown["high"], found.noise),
         "digits": noise_digits(shown["noise"], found.task),
         "overall": found.noise,
+        "known": math.isfinite(found.noise),
         "target": found.prepared.target,
         "regression": found.task == "regression",
     }

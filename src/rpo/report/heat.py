@@ -1,5 +1,6 @@
 """Cells as a heat map: the noise of every group of rows in every domain."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from rpo.judging.heat_map import heat
@@ -27,6 +28,7 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:
         ],
         "digits": noise_digits([found.noise], found.task),
         "overall": found.noise,
+        "known": math.isfinite(found.noise),
         "regression": found.task == "regression",
         "left_domains": len(found.domains) - len(domains),
         "left_strata": len(found.strata) - len(strata),

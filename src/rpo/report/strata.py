@@ -23,6 +23,7 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:
         "noises": from_zero(shown["low"], shown["noise"], shown["high"], found.noise),
         "digits": noise_digits(shown["noise"], found.task),
         "overall": found.noise,
+        "known": int(found.strata["judged"].sum()) > 1,
         "searched": found.assigned.searched,
         "differ": bool(found.strata["noisy"].any()),
         "regression": found.task == "regression",

@@ -69,8 +69,13 @@ class Speech:
     ('site B', '2 of 3 sites (A, B)', 'the other sites')
     """
 
-    word: str
+    column: str
     names: tuple[str, ...]
+
+    @property
+    def word(self) -> str:
+        """What a domain is called within a sentence: the column's name, a capitalised word without its capital."""
+        return self.column.lower() if re.fullmatch(r"[A-Z][a-z]{2,}", self.column) else self.column
 
     @property
     def _spoken(self) -> bool:
