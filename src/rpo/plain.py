@@ -1,17 +1,63 @@
-"""Values and columns as JSON and back, with no more memory than what was written needs."""
+"""The card of a saved model: values and columns as JSON and back, with no more memory than what was written needs."""
 
+import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 
 from rpo.exceptions import InputError
 
 LABEL_KINDS = "biufUO"
+# The most that is read of each file. Memory is a few times that at the most, whatever the files say.
+LIMITS = {"model.json": 16 << 20, "weights.safetensors": 256 << 20}
+# What a card that nobody checked may raise on its way to a model.
+WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RuntimeError, SafetensorError)
+
+
+def read_card(content: bytes, folder: Path, needed: Iterable[str] = ()) -> dict[str, Any]:
+    """What `model.json` holds, once it is seen to be the card of a model.
+
+    >>> read_card(b"[]", Path("model"))
+    Traceback (most recent call last):
+    rpo.exceptions.InputError: model/model.json is not the card of a model: save the model again
+    """
+    try:
+        card = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        words = " ".join(str(error).split())[:120]
+        raise InputError(f"{folder / 'model.json'} cannot be read ({words}): save the model again") from None
+    if not isinstance(card, dict) or not {"class", *needed} <= set(card) or not isinstance(card["class"], str):
+        raise InputError(f"{folder / 'model.json'} is not the card of a model: save the model again")
+    return card
+
+
+def check_format(card: Mapping[str, Any], known: int, folder: Path) -> None:
+    """Refuse a card of another format than the one that is known.
+
+    >>> check_format({"format": 9}, 2, Path("model"))
+    Traceback (most recent call last):
+    rpo.exceptions.InputError: model is of format 9, this version reads 2: use a matching version
+    """
+    found = card.get("format")
+    if found != known:
+        raise InputError(f"{folder} is of format {str(found)[:20]}, this version reads {known}: use a matching version")
+
+
+def versions(*names: str) -> dict[str, str]:
+    """The versions of packages, for a card to tell.
+
+    >>> list(versions("rpo", "numpy"))
+    ['rpo', 'numpy']
+    """
+    return {name: version(name) for name in names}
 
 
 def plain(name: str, value: Any) -> Any:

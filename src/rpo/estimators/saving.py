@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 from torch import nn
@@ -22,7 +21,19 @@ from rpo.estimators.quality import fitted_penalties
 from rpo.estimators.rpo import RPOClassifier, RPORegressor
 from rpo.exceptions import InputError
 from rpo.folders import read_folder, write_folder
-from rpo.plain import column, is_float, plain, read_column, read_table, table
+from rpo.plain import (
+    LIMITS,
+    WRONG,
+    check_format,
+    column,
+    is_float,
+    plain,
+    read_card,
+    read_column,
+    read_table,
+    table,
+    versions,
+)
 
 FORMAT = 2
 CLASSES = {kind.__name__: kind for kind in (RPORegressor, RPOClassifier, DomainRegressor, DomainClassifier)}
@@ -30,10 +41,6 @@ ARRAYS = ("x_mean_", "x_scale_", "loss_curve_")
 SCALARS = ("y_mean_", "y_scale_", "task_", "dtype_", "n_features_in_")
 LABELS = ("classes_", "domains_", "strata_", "feature_names_in_")
 MOST_LAYERS = 100
-# The most that is read of each file. Memory is a few times that at the most, whatever the files say.
-LIMITS = {"model.json": 16 << 20, "weights.safetensors": 256 << 20}
-# What a card that nobody checked may raise on its way to a model.
-WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RuntimeError, SafetensorError)
 
 
 def save(model: DomainEstimator, path: str | os.PathLike[str]) -> None:
@@ -76,7 +83,7 @@ def from_files(
     card = _read_card(files["model.json"], folder)
     if card["module"] and module is None:
         raise InputError(f"{folder} was fitted with a network of its own: give it again, load(path, module=…)")
-    kind = CLASSES.get(card["class"]) if isinstance(card["class"], str) else None
+    kind = CLASSES.get(card["class"])
     if kind is None:
         raise InputError(f"{folder} holds a {str(card['class'])[:40]!r}, which is none of {', '.join(CLASSES)}")
     try:
@@ -100,18 +107,12 @@ def _card(model: DomainEstimator) -> dict[str, Any]:
         "parameters": parameters,
         "fitted": {name: getattr(model, name) for name in SCALARS if hasattr(model, name)},
         "labels": {name: column(name, getattr(model, name)) for name in LABELS if hasattr(model, name)},
-        "versions": _versions(),
+        "versions": versions("rpo", "torch", "numpy", "scikit-learn"),
     }
     if hasattr(model, "quality_"):
         card["scheme"] = model.penalties_.scheme
         card["quality"] = table(model.quality_)
     return card
-
-
-def _versions() -> dict[str, str]:
-    from importlib.metadata import version
-
-    return {name: version(name) for name in ("rpo", "torch", "numpy", "scikit-learn")}
 
 
 def _arrays(model: DomainEstimator) -> dict[str, NDArray[Any]]:
@@ -122,18 +123,8 @@ def _arrays(model: DomainEstimator) -> dict[str, NDArray[Any]]:
 
 
 def _read_card(content: bytes, folder: Path) -> dict[str, Any]:
-    try:
-        card = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        words = " ".join(str(error).split())[:120]
-        raise InputError(f"{folder / 'model.json'} cannot be read ({words}): save the model again") from None
-    needed = {"format", "class", "module", "parameters", "fitted", "labels"}
-    if not isinstance(card, dict) or not needed <= set(card):
-        raise InputError(f"{folder / 'model.json'} is not the card of a model: save the model again")
-    if card["format"] != FORMAT:
-        raise InputError(
-            f"{folder} is of format {str(card['format'])[:20]}, this version reads {FORMAT}: use a matching version"
-        )
+    card = read_card(content, folder, ("format", "module", "parameters", "fitted", "labels"))
+    check_format(card, FORMAT, folder)
     return card
 
 

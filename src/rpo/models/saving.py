@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 from sklearn.utils.validation import check_is_fitted
@@ -20,18 +19,26 @@ from rpo.frames.columns import LARGEST, Column, names_of
 from rpo.models.learners import Stack, outputs
 from rpo.models.packing import packed, under, unpacked, within
 from rpo.models.quality import QualityClassifier, QualityRegressor
-from rpo.plain import column, is_float, plain, read_column, read_table, table
+from rpo.plain import (
+    LIMITS,
+    WRONG,
+    check_format,
+    column,
+    is_float,
+    plain,
+    read_card,
+    read_column,
+    read_table,
+    table,
+    versions,
+)
 
 FORMAT = 1
 CLASSES: dict[str, Any] = {kind.__name__: kind for kind in (QualityRegressor, QualityClassifier)}
 LABELS = ("domains_", "classes_", "feature_names_in_")
 TABLES = ("decision_", "expected_error_", "dropped_")
 NETWORK = "network"
-# The most that is read of each file. Memory is a few times that at the most, whatever the files say.
-LIMITS = {"model.json": 16 << 20, "weights.safetensors": 256 << 20}
 NETWORK_FILES = {"network.json": "model.json", "network.safetensors": "weights.safetensors"}
-# What a card that nobody checked may raise on its way to a model.
-WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RuntimeError, SafetensorError)
 
 Quality = QualityRegressor | QualityClassifier
 
@@ -65,10 +72,7 @@ def from_folder(folder: Path, *, made_by: str = "save") -> Quality:
     """The Quality model in a folder, once everything about it was checked."""
     files = read_folder(folder, LIMITS, made_by=made_by)
     card = read_card(files["model.json"], folder)
-    if card.get("format") != FORMAT:
-        raise InputError(
-            f"{folder} is of format {str(card.get('format'))[:20]}, this version reads {FORMAT}: use a matching version"
-        )
+    check_format(card, FORMAT, folder)
     try:
         network = None
         if any(part["kind"] == NETWORK for part in card["parts"]):
@@ -79,23 +83,6 @@ def from_folder(folder: Path, *, made_by: str = "save") -> Quality:
     except WRONG as error:
         words = " ".join(str(error).split())[:120]
         raise InputError(f"{folder} is not a whole model ({words or type(error).__name__}): save it again") from None
-
-
-def read_card(content: bytes, folder: Path) -> dict[str, Any]:
-    """What `model.json` holds, once it is seen to be the card of a model.
-
-    >>> read_card(b"[]", Path("model"))
-    Traceback (most recent call last):
-    rpo.exceptions.InputError: model/model.json is not the card of a model: save the model again
-    """
-    try:
-        card = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        words = " ".join(str(error).split())[:120]
-        raise InputError(f"{folder / 'model.json'} cannot be read ({words}): save the model again") from None
-    if not isinstance(card, dict) or not isinstance(card.get("class"), str):
-        raise InputError(f"{folder / 'model.json'} is not the card of a model: save the model again")
-    return card
 
 
 def files_of(model: Quality) -> dict[str, bytes]:
@@ -132,7 +119,7 @@ def files_of(model: Quality) -> dict[str, bytes]:
         "parts": parts,
         "labels": {name: column(name, getattr(model, name)) for name in LABELS if hasattr(model, name)},
         "tables": {name: table(getattr(model, name)) for name in TABLES},
-        "versions": _versions(),
+        "versions": versions("rpo", "numpy", "scikit-learn"),
     }
     files["model.json"] = json.dumps(card, indent=2, ensure_ascii=False, allow_nan=False).encode()
     files["weights.safetensors"] = save_arrays({name: np.array(values, order="C") for name, values in arrays.items()})
@@ -158,17 +145,10 @@ def _read_parameter(name: str, value: Any) -> Any:
     return float(value["float"]) if is_float(value) else value
 
 
-def _versions() -> dict[str, str]:
-    from importlib.metadata import version
-
-    return {name: version(name) for name in ("rpo", "numpy", "scikit-learn")}
-
-
 def _network(folder: Path, made_by: str) -> Any:
-    from rpo.estimators.saving import LIMITS as MOST
     from rpo.estimators.saving import from_files
 
-    limits = {ours: MOST[theirs] for ours, theirs in NETWORK_FILES.items()}
+    limits = {ours: LIMITS[theirs] for ours, theirs in NETWORK_FILES.items()}
     files = read_folder(folder, limits, made_by=made_by)
     return from_files({theirs: files[ours] for ours, theirs in NETWORK_FILES.items()}, folder)
 

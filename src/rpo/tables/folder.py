@@ -18,7 +18,8 @@ from rpo.folders import read_folder, write_folder
 from rpo.frames.columns import LARGEST, Column
 from rpo.io import Task
 from rpo.models import QualityClassifier, QualityRegressor
-from rpo.models.saving import LIMITS, WRONG, files_of, load
+from rpo.models.saving import files_of, load
+from rpo.plain import LIMITS, WRONG
 from rpo.tables.card import card_text
 from rpo.tables.model import TableModel, predict_table, unique_names
 
