@@ -141,9 +141,7 @@ def other_relations(found: "Quality", speech: Speech) -> str:
     if not places:
         return ""
     share = found.domains["relation"].iloc[places]
-    own = (
-        f"slopes of {'its' if len(places) == 1 else 'their'} own explain {_span(share.min(), share.max())} of the rest"
-    )
+    own = f"with other slopes, they explain {_span(share.min(), share.max())} of the rest"
     if len(places) == len(found.domains):
         return f"The columns relate to {found.prepared.target} differently in all {speech.many}: {own}."
     where, others = speech.some(places), speech.rest(places)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from rpo.functional.significance import SURE
 from rpo.functional.statistics import MIN_ROWS
+from rpo.judging.features import CHANCE, SHARE
 from rpo.judging.noise import MANY_WRONG, WORTH_TELLING
 from rpo.judging.residuals import FOLDS
 from rpo.report.page_numbers import percent
@@ -16,20 +17,27 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (
     """What was done, in order, and what the figures do not say."""
     ready = found.prepared
     regression = ready.task == "regression"
-    noise = (
-        f"Noise is the deviation of what is left, in the unit of {ready.target}."
-        if regression
-        else "Noise is the estimated share of wrong labels: what disagrees beyond what the probabilities allow."
-    )
-    more = f"at least {WORTH_TELLING} times" if regression else f"more than {percent(MANY_WRONG)} beyond"
+    if regression:
+        left = (
+            "From what they left of the target, each domain's own level and slopes were removed: a shift is not noise. "
+            f"Noise is the standard deviation of the rest, in the unit of {ready.target}."
+        )
+        more = f"its noise is at least {WORTH_TELLING} times that of the rest"
+    else:
+        left = (
+            "Each domain's own frequency of the classes was allowed for: that a class is more frequent is not noise. "
+            "Wrong labels are those that disagree with the probabilities more often than these allow."
+        )
+        more = f"its share of wrong labels exceeds that of the rest by more than {percent(MANY_WRONG)}"
     done = [
+        "The values of the columns were compared between domains, without a model.",
         f"Models were fitted to {len(ready.columns)} columns in {FOLDS} folds, so that every row was judged by models "
         "that had not seen it.",
-        "Of what they left, each domain's own level and its own slopes were taken out first: a shift is not noise. "
-        + noise,
-        f"A domain or group of rows is called noisy if its noise is {more} that of the rest with p < {SURE}, "
-        f"corrected for the number of comparisons (Holm).",
-        "A feature is called suspicious if its relation to what is left differs between domains by much and surely.",
+        left,
+        f"A domain or group of rows is called noisy if {more}, with p < {SURE} after correction for the number of "
+        "comparisons (Holm).",
+        "The relation of a column to the target is said to differ if another slope in every domain explains more than "
+        f"{percent(SHARE)} of what the models left, with p < {CHANCE} divided by the number of columns.",
     ]
     doubts = [
         "Noise is what these columns do not explain. A cause that no column records looks the same as a wrong value.",
@@ -44,5 +52,5 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (
         "title": "Method and limitations",
         "done": done,
         "doubts": doubts,
-        "notes": ready.notes,
+        "notes": [note[:1].upper() + note[1:] for note in ready.notes],
     }
