@@ -1,7 +1,10 @@
 """The page as text: whole, escaped, small, and with the worst first."""
 
+import base64
+import io
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,6 +12,7 @@ import pytest
 
 import rpo
 from rpo.exceptions import InputError
+from rpo.judging.columns import Finding
 from rpo.report import render, write_report
 
 
@@ -30,6 +34,35 @@ def test_names_are_text_wherever_they_stand(hostile):
     assert "&#34;; rm -rf" in page
     assert "{{ 77 * 77 }}" in page
     assert ">5929<" not in page
+
+
+def test_names_are_text_in_findings_slopes_maps_footer_and_model(hostile):
+    bad = "<script>alert(6)</script>"
+    finding = Finding("filled", bad, bad, f"Site {bad} records it.", {}, 0.9)
+    gaps = pd.DataFrame({bad: [0.5, 0.0]}, index=[bad, "b"])
+    row = {"feature": bad, "domain": bad, "slope": 1.0, "error": 0.1, "low": 0.8, "high": 1.2}
+    first = hostile.features.iloc[[0]].assign(feature=bad, suspicious=True, lowest_domain=hostile.domains["domain"][0])
+    first["highest_domain"] = first["lowest_domain"]
+    found = replace(
+        hostile,
+        columns=replace(hostile.columns, findings=[finding], missing=gaps, shift=gaps),
+        features=first,
+        slopes=pd.DataFrame([row]),
+    )
+    errors = pd.DataFrame({"error": 1.0, "spread": 0.1, "worst": 2.0, "worst_domain": bad}, index=[bad, "linear"])
+    model = SimpleNamespace(expected_error_=errors, shares_={bad: 1.0})
+    page = render(found, title=bad, model=model, about=dict.fromkeys(("file", "command", "date", "seed"), bad))
+    assert page.count("<script>") == 1  # the page's own
+    for part in ('id="summary"', 'id="missing"', 'id="shift"', 'id="features"', 'id="fitted"', "<footer"):
+        assert "&lt;script&gt;alert(6)&lt;/script&gt;" in page.split(part)[1].split("</section>")[0], part
+
+
+def test_downloads_hold_the_rows_and_the_weights(uneven):
+    page = render(uneven)
+    files = dict(re.findall(r'<a download="([^"]*)" href="data:text/csv;charset=utf-8;base64,([^"]*)"', page))
+    rows, weights = (pd.read_csv(io.BytesIO(base64.b64decode(files[name]))) for name in sorted(files))
+    assert rows["row"].tolist() == uneven.rows[uneven.rows["times"] >= 3]["row"].tolist()
+    assert weights["weight"].tolist() == pytest.approx(uneven.weight.tolist())
 
 
 def test_the_worst_come_first(uneven):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MOST_FINDINGS = 5
 MOST_COLUMNS = 3  # of them about columns, if there is something else to say
-GRAVE = 0.35  # findings about columns of that weight come before noise, lesser ones after it
+GRAVE = 0.45  # findings about columns of that weight come before noise, lesser ones after it
 
 Said = tuple[str, str]
 """The table that has the evidence, and one sentence."""

@@ -23,7 +23,11 @@ def shifted(column: Numbers | Labels, speech: Speech, columns: int) -> list[Find
     if len(chosen) == 0:
         return []
     e = chosen[int(np.argmax(np.abs(d[chosen]) - 2 * error[chosen]))]
-    others = "" if len(chosen) == 1 else f"; {len(chosen):,} of {len(d):,} {speech.many} differ by one or more"
+    others = (
+        ""
+        if len(chosen) == 1
+        else f"; {len(chosen):,} of {len(d):,} {speech.many} differ by one standard deviation or more"
+    )
     if isinstance(column, Numbers):
         median = number(float(column.middle[e]), date=column.date)
         rest = number(float(np.median(column.x[column.domain != e])), date=column.date)
