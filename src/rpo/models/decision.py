@@ -189,6 +189,17 @@ def _weight_without(problem: Problem, quality: Quality, flagged: tuple[int, ...]
     return weight
 
 
+def permuted(weight: Array, domain: NDArray[np.intp], stratum: NDArray[np.intp], seed: int) -> Array:
+    """The weights of cells, dealt to other cells: as many rows count less, but others.
+
+    >>> zero = np.zeros(4, np.intp)
+    >>> sorted(permuted(np.array([1.0, 0.5, 0.2, 0.1]), zero, np.arange(4), 0).tolist())
+    [0.1, 0.2, 0.5, 1.0]
+    """
+    _, first, cell = np.unique(domain * (stratum.max() + 1) + stratum, return_index=True, return_inverse=True)
+    return np.asarray(np.random.default_rng(seed).permutation(weight[first])[cell])
+
+
 def decided(
     trial: Trial, learners: Learners, weights: str, screen: str, bar: Bar | None = None
 ) -> tuple[Candidate, pd.DataFrame]:

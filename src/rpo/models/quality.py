@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -24,7 +25,7 @@ from rpo.grouping.strata import codes
 from rpo.io import Grouping
 from rpo.judging.quality import Quality, judge
 from rpo.judging.residuals import Problem
-from rpo.models.decision import Candidate, Trial, decided, figures, trial_of
+from rpo.models.decision import Candidate, Trial, decided, figures, permuted, trial_of
 from rpo.models.inputs import columns_of, free_name, in_order, numbers, repeated
 from rpo.models.learners import (
     TRIED,
@@ -91,19 +92,45 @@ class _Quality(BaseEstimator):  # type: ignore[misc]
             notes=(),
             left_out=left_out,
         )
-        with config_context(enable_metadata_routing=False):  # what is fitted within gets its weights directly
-            return self._fit(ready, weight)
+        self._fit(ready, weight)
+        return self
 
     def fit_prepared(self, ready: Prepared, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table that `rpo.frames.prepare` made ready; predictions take tables with the same columns."""
+        self._fit(ready, self._roles(ready, sample_weight))
+        return self
+
+    def fit_with_controls(self, ready: Prepared, sample_weight: ArrayLike | None = None) -> dict[str, Self]:
+        """Fit to a prepared table, and beside it two controls that differ in the rows' weights alone.
+
+        "permuted": the weights of cells (strata within domains) go to other cells; "uniform": rows count the same.
+        Where the model has no weights, both are the model itself.
+        """
+        trial, learners, chosen = self._fit(ready, self._roles(ready, sample_weight))
+        made = {"quality": self, "permuted": self, "uniform": self}
+        if chosen.weights and self.quality_ is not None:
+            for name in ("permuted", "uniform"):
+                weight = np.full(len(trial.weight), trial.weight.mean())
+                if name == "permuted":
+                    weight = permuted(trial.weight, trial.problem.domain, self.quality_.assigned.labels, self._seed())
+                made[name] = copy(self)
+                made[name]._refit(replace(trial, weight=weight), learners, chosen)
+        return made
+
+    def _roles(self, ready: Prepared, sample_weight: ArrayLike | None) -> Array:
+        """What is a feature in a prepared table; the checked weights of its rows."""
         self._check_choices()
         names = [column.name for column in ready.columns]
         self.feature_names_in_, self.n_features_in_ = np.array(names, dtype=object), len(names)
         self.not_features_ = tuple(str(name) for name in ready.frame.columns if name not in names)
         weight = _check_sample_weight(sample_weight, ready.X, dtype=np.float64, ensure_non_negative=True)
-        return self._fit(ready, weight)
+        return np.asarray(weight)
 
-    def _fit(self, ready: Prepared, weight: Array) -> Self:
+    def _fit(self, ready: Prepared, weight: Array) -> tuple[Trial, Mapping[str, Any], Candidate]:
+        with config_context(enable_metadata_routing=False):  # what is fitted within gets its weights directly
+            return self._judge_decide_fit(ready, weight)
+
+    def _judge_decide_fit(self, ready: Prepared, weight: Array) -> tuple[Trial, Mapping[str, Any], Candidate]:
         self.columns_ = ready.columns
         self.left_out_ = {column.name: column.reason for column in ready.left_out}
         self.features_ = np.asarray(ready.names, dtype=object)
@@ -129,7 +156,7 @@ class _Quality(BaseEstimator):  # type: ignore[misc]
         chosen, value = self._decide(trial, learners)
         self._refit(trial, learners, chosen)
         self._keep(trial, value, rows, len(ready.y))
-        return self
+        return trial, learners, chosen
 
     # --- checking -----------------------------------------------------------------------------------------------
 
