@@ -11,21 +11,23 @@ Show = Literal["auto"] | bool
 
 
 class Bar:
-    """Counts steps; on a terminal (or with `show=True`) a bar appears after two seconds."""
+    """Counts steps; on a terminal (or with `show=True`) a bar appears after two seconds, or after `patience`."""
 
-    def __init__(self, total: int, label: str, show: Show = "auto") -> None:
-        self.total, self.label, self.done = total, label, 0
+    def __init__(self, total: int, label: str, show: Show = "auto", patience: float = PATIENCE) -> None:
+        self.total, self.label, self.done, self.patience = total, label, 0, patience
         self.wanted = sys.stderr.isatty() if show == "auto" else bool(show)
         self.start = time.monotonic()
         self.bar: object = None
 
     def __enter__(self) -> Self:
+        if self.wanted and self.total and self.patience == 0:
+            self._open()
         return self
 
     def advance(self, steps: int = 1) -> None:
         """Some more steps are done."""
         self.done += steps
-        if self.bar is None and self.wanted and time.monotonic() - self.start > PATIENCE:
+        if self.bar is None and self.wanted and time.monotonic() - self.start > self.patience:
             self._open()
         if self.bar is not None:
             self.bar.update(self.task, completed=self.done)  # type: ignore[attr-defined]

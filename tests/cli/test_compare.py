@@ -1,6 +1,7 @@
 """`rpo compare`: tables, verdict, JSON and the page with its section."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -10,26 +11,38 @@ import pytest
 
 
 def test_the_verdict_the_tables_and_the_page(command, homes, tmp_path):
-    words = ("-t", "radon", "-d", "site", "--drop", "high", "-m", "groupdro", "--seeds", 2, "--steps", 20, "-j", 2)
+    words = ("-t", "radon", "-d", "site", "--drop", "high", "-m", "groupdro", "--seeds", 2, "--steps", 20, "-j", 1)
     place = ("--out", tmp_path / "kept", "--report", tmp_path / "p.html")
     code, out, _ = command("compare", homes, *words, *place)
     assert code == 0
     assert "Error on held-out domains, best first" in out
-    assert "RPO" in out.splitlines()[-2]
+    assert re.search(r"quality (helps|hurts)|cannot tell quality from", out.splitlines()[-2])
+    tables = out.split("\n- ")[0]
+    assert max(map(len, tables.splitlines())) <= 80
     page = (tmp_path / "p.html").read_text()
     assert "Methods on domains never seen" in page
     assert "groupdro" in page
     found = json.loads(command("compare", homes, *words, "--out", tmp_path / "kept", "--json")[1])
     assert found["verdict"] in out
-    controls = {"rpo-permuted", "rpo-uniform"}
-    assert {row["method"] for row in found["methods"]} == {"rpo", "erm-l2", "groupdro", "mean", *controls}
+    ours = {"quality", "quality-permuted", "quality-uniform"}
+    others = {"mean", "linear", "trees", "erm-l2", "rpo", "groupdro"}
+    assert {row["method"] for row in found["methods"]} == ours | others
     assert [row["n"] for row in found["domains"]] == [80, 80, 80]
     assert "of which 0 failed" in out
 
 
+def test_a_dry_run_trains_nothing(command, homes, tmp_path):
+    words = ("-t", "radon", "-d", "site", "--drop", "high", "-m", "coral,vrex", "--seeds", 2, "--dry-run")
+    code, out, _ = command("compare", homes, *words, "--out", tmp_path / "kept")
+    assert code == 0
+    assert "240 rows, 3 domains, held out in 3 folds" in out
+    assert "coral, vrex, erm-l2, rpo: 72 of 72 networks to train" in out
+    assert not (tmp_path / "kept").exists()
+
+
 def test_bad_options_are_one_line(command, homes, tmp_path):
     for words, message in (
-        (("-d", "site", "--seeds", 1), "give at least two"),
+        (("-d", "site", "--seeds", 1), "seeds must be at least 2"),
         (("-d", "nowhere"), "no column 'nowhere'"),
         (("-d", "site", "-m", "magic"), "unknown method 'magic'"),
     ):

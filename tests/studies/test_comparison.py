@@ -1,5 +1,7 @@
 """`rpo.compare`: every domain is held out once, nothing leaks, it goes on where it stopped; the verdict is honest."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,10 +9,12 @@ import pytest
 import rpo
 from rpo.exceptions import InputError
 from rpo.frames import prepare
-from rpo.studies.comparison import grid_of, study_rows, summarise
+from rpo.studies import runner, stacks
+from rpo.studies.comparison import grid_of, study_rows
 from rpo.studies.problems import load
+from rpo.studies.records import Record
 from rpo.studies.specification import DataSpec
-from rpo.studies.table_problem import Folds, use_folder, write_folds
+from rpo.studies.table_problem import use_folder, write_folds
 from rpo.studies.verdict import verdict
 
 
@@ -38,77 +42,124 @@ def test_every_domain_is_held_out_once_and_its_rows_are_seen_nowhere_else(sizes,
         assert 0 < len(found.validation.y) < 0.3 * inside
 
 
+WORDS = {"target": "y", "domain": "d", "methods": ["groupdro"], "seeds": 2, "steps": 20, "verbose": False}
+ALWAYS = {"linear", "trees", "quality", "quality-permuted", "quality-uniform", "erm-l2", "rpo"}
+
+
 def test_it_goes_on_where_it_stopped_and_gives_the_same(tmp_path):
     frame = table_of([20, 20, 20])
-    words = {"target": "y", "domain": "d", "methods": ["groupdro"], "seeds": 2, "steps": 20, "verbose": False}
-    first = rpo.compare(frame, **words, out=tmp_path)
-    kept = sorted((tmp_path / "runs").glob("*.json"))
+    first = rpo.compare(frame, **WORDS, out=tmp_path)
+    kept = sorted(tmp_path.glob("*/*.json"))
+    assert len({path.parent.name for path in kept}) == 2  # networks and learners
     times = {path: path.stat().st_mtime_ns for path in kept}
-    kept[0].unlink()
-    again = rpo.compare(frame, **words, out=tmp_path)
+    for path in (kept[0], kept[-1]):
+        path.unlink()
+    again = rpo.compare(frame, **WORDS, out=tmp_path)
     pd.testing.assert_frame_equal(first.methods, again.methods)
-    assert sum(path.stat().st_mtime_ns != times[path] for path in kept) == 1
+    assert sum(path.stat().st_mtime_ns != times[path] for path in kept) == 2
     assert list(first.domains["domain"]) == ["d00", "d01", "d02"]
+    assert set(first.methods["method"]) == {"mean", "groupdro", *ALWAYS}
     mean = first.methods.set_index("method")["error"]
-    assert mean["erm-l2"] < mean["mean"]
+    assert mean["linear"] < mean["mean"]
     assert first.domains["erm-l2"].mean() == pytest.approx(mean["erm-l2"])
     assert first.figure().axes[0].patches
+    assert first.failed == ()
 
 
 def test_classes_have_shares_of_wrong_ones():
     frame = table_of([20, 20, 20]).assign(y=lambda t: np.where(t["x"] > 0, "yes", "no"))
-    found = rpo.compare(frame, target="y", domain="d", methods=["erm-l2"], seeds=2, steps=60, verbose=False)
-    assert set(found.methods["method"]) == {"rpo", "rpo-permuted", "rpo-uniform", "erm-l2"}
-    assert found.methods["error"].between(0, 0.3).all()
+    found = rpo.compare(frame, target="y", domain="d", seeds=2, steps=60, verbose=False)
+    error = found.methods.set_index("method")["error"]
+    assert set(error.index) == {"majority", *ALWAYS}
+    assert error.drop("majority").between(0, 0.3).all()
+    assert error["majority"] > 0.3
 
 
-def errors(rpo_errors, erm_errors):
-    names = [f"d{i}" for i in range(len(rpo_errors))]
-    rng = np.random.default_rng(0)
-    return {
-        name: pd.DataFrame(np.array(values) + 0.001 * rng.normal(size=(3, len(names))), columns=names)
-        for name, values in (("rpo", rpo_errors), ("erm-l2", erm_errors))
-    }
+def test_what_failed_is_named_and_tried_again(tmp_path, monkeypatch):
+    frame = table_of([20, 20, 20])
+    whole = rpo.compare(frame, **WORDS, out=tmp_path / "whole")
+    with monkeypatch.context() as broken:
+        measure = stacks.run_stack
+
+        def failing(stack, *rest):
+            return [
+                Record(run=one.run, status="failed", reason="a term is not finite", seconds=1.0, versions={})
+                if one.run.method == "groupdro"
+                else one
+                for one in measure(stack, *rest)
+            ]
+
+        broken.setattr(runner, "run_stack", failing)
+        found = rpo.compare(frame, **WORDS, out=tmp_path / "failed")
+    assert found.failed == ("groupdro failed in 18 of 18 trainings: a term is not finite",)
+    assert "groupdro" not in set(found.methods["method"])
+    again = rpo.compare(frame, **WORDS, out=tmp_path / "failed")
+    assert again.failed == ()
+    pd.testing.assert_frame_equal(again.methods, whole.methods)
+
+
+def test_interrupted_it_says_what_is_known(tmp_path, monkeypatch):
+    frame = table_of([20, 20, 20])
+
+    def interrupted(stack, *_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as stopped:
+        stopped.setattr(runner, "run_stack", interrupted)
+        found = rpo.compare(frame, **WORDS, out=tmp_path)
+    assert found.stopped
+    assert set(found.methods["method"]) == {"mean", *ALWAYS} - {"erm-l2", "rpo"}
+    assert found.verdict
+    assert not rpo.compare(frame, **WORDS, out=tmp_path).stopped
+
+
+def errors(**methods):
+    return pd.DataFrame(methods, index=[f"d{i}" for i in range(4)]).assign(mean=2.0)
 
 
 @pytest.mark.parametrize(
-    "rpo_errors, erm_errors, start",
+    "ours, theirs, start",
     [
-        ([0.5, 0.52, 0.48, 0.5], [0.9, 0.95, 0.88, 0.9], "RPO helps on this table"),
-        ([0.9, 0.95, 0.88, 0.9], [0.5, 0.52, 0.48, 0.5], "RPO hurts on this table"),
-        ([0.5, 0.9, 0.4, 0.7], [0.6, 0.8, 0.5, 0.6], "ERM is as good as RPO"),
+        ([0.5, 0.52, 0.48, 0.5], [0.9, 0.95, 0.88, 0.9], "quality helps on this table"),
+        ([0.9, 0.95, 0.88, 0.9], [0.5, 0.52, 0.48, 0.5], "quality hurts on this table"),
+        ([0.5, 0.9, 0.4, 0.7], [0.6, 0.8, 0.5, 0.6], "4 domains cannot tell quality from trees"),
     ],
 )
-def test_the_verdict_follows_the_held_out_domains(rpo_errors, erm_errors, start):
-    ready = prepare(table_of([20, 20, 20]), target="y", domain="d")
-    folds = Folds("", (("d0",), ("d1",), ("d2",), ("d3",)), {f"d{i}": 9 for i in range(4)})
-    found = summarise(errors(rpo_errors, erm_errors), folds, ready, ())
-    assert found.verdict.startswith(start)
+def test_the_verdict_follows_the_held_out_domains(ours, theirs, start):
+    words = verdict(errors(quality=ours, trees=theirs, linear=1.0))
+    assert words.startswith(start)
+    assert re.search(r"difference -?[0-9.e-]+ \(-?[0-9.e-]+ to -?[0-9.e-]+\)", words)
+    assert ("Use trees" in words) == ("hurts" in words)
 
 
-def test_the_verdict_tells_of_a_better_method_and_of_controls():
-    names = ["rpo", "erm-l2", "coral", "rpo-permuted"]
-    table = pd.DataFrame({"method": names, "error": [0.5, 0.9, 0.3, 0.5], "p paired": [np.nan, 0.001, 0.01, 0.8]})
-    words = verdict(table.assign(**{"worse in": 0.9}), 10)
-    assert "RPO helps" in words
-    assert "The smallest error of all is that of coral: 0.3 against 0.5, surely so" in words
-    assert "rpo-permuted did as well" in words
-    table.loc[3, ["error", "p paired"]] = 0.8, 0.01
-    assert "it is where they are put that helps" in verdict(table.assign(**{"worse in": 0.9}), 10)
+def test_the_verdict_tells_of_rpo_of_a_better_method_of_controls_and_of_the_mean():
+    low, high = [0.5, 0.52, 0.48, 0.5], [0.9, 0.95, 0.88, 0.9]
+    stock = {"quality": low, "trees": high, "linear": 1.0}
+    words = verdict(errors(**stock, rpo=low, **{"erm-l2": high}, coral=[0.3, 0.32, 0.28, 0.3]))
+    assert "rpo helps on this table" in words
+    assert "The smallest error of all is that of coral, 0.3, surely." in words
+    same = {"quality-permuted": low, "quality-uniform": low}
+    assert "its controls are the model itself" in verdict(errors(**stock, **same))
+    worse = {"quality-permuted": high, "quality-uniform": high}
+    assert "it is which rows count less that helps" in verdict(errors(**stock, **worse))
+    assert "cannot tell its weights from those of quality-uniform" in verdict(
+        errors(**stock, **{"quality-permuted": high, "quality-uniform": [0.4, 0.62, 0.5, 0.5]})
+    )
+    assert "Nothing beats the mean" in verdict(errors(**stock).assign(mean=0.1))
 
 
 def test_every_method_that_fits_the_task_and_small_grids():
     ready = prepare(table_of([20, 20, 20]), target="y", domain="d")
-    every = {row.method for row in study_rows(ready, ())}
-    assert {method.name for method in rpo.methods.methods("regression")} | {"mean"} == every
-    assert {row.method for row in study_rows(prepare(table_of([3] * 40), target="y", domain="d"), ())} == every
+    every = {row.method for row in study_rows(ready, (), every=True)}
+    assert {method.name for method in rpo.methods.methods("regression")} - {"mean"} == every
+    assert [row.label for row in study_rows(ready, ["vrex", "coral", "trees"])] == ["vrex", "coral", "erm-l2", "rpo"]
     assert all(1 <= len(grid_of(method.name)) <= 3 for method in rpo.methods.methods())
 
 
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"seeds": 1}, "give at least two"),
+        ({"seeds": 1}, "seeds must be at least 2"),
         ({"methods": ["magic"]}, "unknown method 'magic'"),
         ({"methods": ["rsc"]}, "has no regression"),
         ({"selection": "luck"}, "unknown selection rule"),

@@ -1,8 +1,8 @@
-"""`rpo compare`: does RPO help on this table?"""
+"""`rpo compare`: what helps on this table?"""
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,10 +23,15 @@ from rpo.cli.tables import (
     check_report,
     names_in,
     origin,
+    printable,
     records,
     say_notes,
     show,
 )
+
+STOPPED = 130  # the exit code of a command that Ctrl-C ended
+FIRST = ("quality", "linear", "trees", "erm-l2", "rpo")  # shown by domain, as many as fit 80 columns
+MOST_COLUMNS = 5
 
 
 def compare(
@@ -34,8 +39,9 @@ def compare(
     target: Target,
     domain: Domain,
     methods: Annotated[
-        list[str] | None, typer.Option("--methods", "-m", help="A method to try; may be repeated. (default: all)")
+        list[str] | None, typer.Option("--methods", "-m", help="Methods to try besides: a,b; may be repeated.")
     ] = None,
+    every_method: Annotated[bool, typer.Option("--all", help="Try every method that `rpo methods` lists.")] = False,
     seeds: Annotated[int, typer.Option(help="Repetitions.")] = 3,
     strata: Strata = None,
     grouping: Grouping = "auto",
@@ -53,42 +59,53 @@ def compare(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where trainings are kept. (default: out/compare-NAME)")
     ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Hold every domain out in turn, train every method, and say in plain words whether RPO helps on this table.
+    """Hold every domain out in turn, and say in plain words what helps on this table.
 
-    Every training is kept in --out as soon as it is done: the same command goes on where it stopped.
+    Compared are the mean or majority, a line, trees, quality (what `rpo fit` fits) with permuted and uniform weights as
+    controls, a network by plain training (erm-l2) and by rpo, and the methods named.
+
+    Every training is kept in --out as soon as it is done: the same command goes on where it stopped, and tries again
+    what failed. Ctrl-C while networks train prints the verdict so far.
 
     [bold]Examples[/bold]
 
-        rpo compare homes.csv --target radon --domain county --methods irm-lip --methods groupdro
+        rpo compare homes.csv --target radon --domain county --dry-run
+
+        rpo compare homes.csv --target radon --domain county --methods irm-lip,groupdro
 
         rpo compare visits.parquet -t outcome -d hospital --seeds 5 --report visits.html
     """
     from joblib import cpu_count
 
     from rpo.studies.comparison import compare as run
+    from rpo.studies.comparison import planned
     from rpo.tables import read_table
 
     check_report(report)
     frame = read_table(table, encoding=encoding)
-    found = run(
-        frame,
-        target=target,
-        domain=domain,
-        strata=strata or (),
-        task=task,
-        grouping=grouping,
-        methods=methods or (),
-        seeds=seeds,
-        drop=names_in(drop, frame.columns),
-        category=names_in(category, frame.columns),
-        steps=steps,
-        selection=selection,
-        jobs=cpu_count() if jobs is None else jobs,
-        cluster=cluster,
-        out=out or Path(f"out/compare-{table.name.split('.')[0]}"),
-    )
+    asked: dict[str, Any] = {
+        "target": target,
+        "domain": domain,
+        "strata": strata or (),
+        "task": task,
+        "grouping": grouping,
+        "methods": [name for one in methods or () for name in one.split(",")],
+        "every_method": every_method,
+        "seeds": seeds,
+        "drop": names_in(drop, frame.columns),
+        "category": names_in(category, frame.columns),
+        "steps": steps,
+        "selection": selection,
+        "out": out or Path(f"out/compare-{table.name.split('.')[0]}"),
+    }
+    if dry_run:
+        for line in planned(frame, **asked):
+            typer.echo(line)
+        return
+    found = run(frame, **asked, jobs=cpu_count() if jobs is None else jobs, cluster=cluster)
     if report is not None:
         from rpo.judging.quality import judge
         from rpo.report import write_report
@@ -98,14 +115,23 @@ def compare(
     if as_json:
         tables = {"methods": records(found.methods), "domains": records(found.domains)}
         words = {"verdict": found.verdict, "protocol": found.protocol, "notes": found.prepared.notes}
-        typer.echo(json.dumps(words | tables, ensure_ascii=False, indent=1))
-        return
+        more = {"failed": found.failed, "stopped": found.stopped}
+        typer.echo(json.dumps({**words, **more, **tables}, ensure_ascii=False, indent=1))
+        raise typer.Exit(STOPPED if found.stopped else 0)
     say_notes(found.prepared.notes)
-    show(found.methods, tuple(found.methods.columns), "Error on held-out domains, best first", len(found.methods))
-    shown = found.domains.iloc[:15, :8]
-    show(shown, tuple(shown.columns), "By held-out domain, largest first", len(found.domains))
+    shorter = {"deviation": "±", "worst domain": "worst", "p paired": "p"}
+    columns = ("method", "error", "±", "worst", "difference", "p", "worse in")
+    best = found.methods.rename(columns=shorter)
+    show(best, columns, "Error on held-out domains, best first", len(best))
+    named = [name for name in FIRST if name in found.domains][:MOST_COLUMNS]
+    show(found.domains.head(15), ("domain", "n", *named), "By held-out domain, largest first", len(found.domains))
     for line in found.protocol:
         typer.echo(f"- {line}")
+    for line in found.failed:
+        typer.echo(f"FAILED: {printable(line)}; the same command tries again", err=True)
+    if found.stopped:
+        typer.echo("\nStopped. What is known so far (the same command goes on):")
     typer.echo(f"\n{found.verdict}")
     if report is not None:
         typer.echo(f"The page is {report}.")
+    raise typer.Exit(STOPPED if found.stopped else 0)

@@ -4,8 +4,7 @@ from typing import Any, Protocol
 
 import pandas as pd
 
-from rpo.tables.model import OURS, PLAIN
-
+QUALITY = "quality"
 MOST_DOMAINS, MOST_METHODS = 100, 6
 
 
@@ -32,7 +31,7 @@ class HeldOut(Protocol):
 def section(comparison: HeldOut, shorter: int) -> dict[str, Any]:
     """The verdict, the methods, and the error on each domain of the best few."""
     best = comparison.methods["method"].tolist()
-    shown = list(dict.fromkeys([OURS, PLAIN, *best]))[:MOST_METHODS]
+    shown = list(dict.fromkeys([QUALITY, *best]))[:MOST_METHODS]
     table = comparison.domains[["domain", "n", *shown]]
     return {
         "kind": "held_out",

@@ -1,4 +1,4 @@
-"""Does RPO help on this table? Every domain held out in turn, every method, several seeds, one resumable study."""
+"""What helps on this table? Every domain held out in turn, learners and methods side by side, resumable."""
 
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -14,8 +14,7 @@ from pydantic import JsonValue
 from rpo.engine.config import HIDDEN, STEPS, default_batch_size
 from rpo.exceptions import InputError
 from rpo.frames.preparing import Prepared, prepare
-from rpo.functional.significance import compare as against
-from rpo.functional.significance import paired
+from rpo.functional.significance import paired, paired_interval
 from rpo.functional.statistics import MIN_ROWS
 from rpo.grouping import NamedStrata
 from rpo.io import AskedTask, Grouping
@@ -23,13 +22,14 @@ from rpo.methods import get_method
 from rpo.methods import methods as registered
 from rpo.progress import Show
 from rpo.studies.records import Record
-from rpo.studies.runner import cluster_at, execute
+from rpo.studies.runner import cluster_at, execute, plan
 from rpo.studies.selection import chosen, get_rule
 from rpo.studies.specification import DataSpec, Number, Training
 from rpo.studies.store import Store
 from rpo.studies.study import Row, Setting, Study
-from rpo.studies.table_problem import NAME, Folds, encoded, table_file, use_folder, write_folds
-from rpo.studies.verdict import CONTROLS, verdict
+from rpo.studies.table_learners import QUALITY, learner_errors, missing, names_of
+from rpo.studies.table_problem import NAME, Folds, dealt, encoded, table_file, use_folder, write_folds
+from rpo.studies.verdict import verdict
 from rpo.tables.model import OURS, PLAIN
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from rpo.studies.cluster import Cluster
 
-MEAN = "mean"
 # What the estimators take for RPO and its kin; other methods keep the registry's defaults.
 OPTIONS: dict[str, JsonValue] = {"scheme": "calibrated"}
 MOST_ROWS = 20_000
@@ -48,8 +47,9 @@ class Comparison:
     """How each method does on domains it has not seen.
 
     The error is the mean squared error as a share of the target's variance, or the share of wrong classes. `methods`
-    has a row for each method, best first: its mean over held-out domains, the deviation of that over seeds, Welch's p
-    over seeds and the paired p over domains, both against RPO. `domains` has a row for each held-out domain.
+    has a row for each method, best first: its mean over held-out domains, the deviation of that over seeds (of networks
+    alone), the difference from `quality` with its 95 % interval and p, paired over domains. `domains` has a row for
+    each held-out domain. `failed` names the trainings that failed; the same call tries them again.
     """
 
     methods: pd.DataFrame
@@ -57,6 +57,9 @@ class Comparison:
     verdict: str
     protocol: tuple[str, ...]
     prepared: Prepared = field(repr=False)
+    failed: tuple[str, ...] = ()
+    stopped: bool = False
+    """Whether it was interrupted: then this is what was known."""
 
     def figure(self) -> "Figure":
         """The mean error of each method over held-out domains, with its deviation over seeds."""
@@ -65,7 +68,7 @@ class Comparison:
         table = self.methods.iloc[::-1]
         figure = Figure(figsize=(6.4, 1.2 + 0.26 * len(table)), layout="constrained")
         axis = figure.subplots()
-        colours = ["#1f5fa8" if name == OURS else "#9aa4af" for name in table["method"]]
+        colours = ["#1f5fa8" if name == QUALITY else "#9aa4af" for name in table["method"]]
         axis.barh(table["method"], table["error"], xerr=table["deviation"], color=colours, error_kw={"lw": 1})
         axis.set_xlabel("mean error on held-out domains, with its deviation over seeds")
         axis.spines[["top", "right"]].set_visible(False)
@@ -81,6 +84,7 @@ def compare(
     task: AskedTask = "auto",
     grouping: Grouping = "auto",
     methods: Sequence[str] = (),
+    every_method: bool = False,
     seeds: int = 3,
     drop: Sequence[str] = (),
     category: Sequence[str] = (),
@@ -91,55 +95,121 @@ def compare(
     out: Path | str | None = None,
     verbose: Show = "auto",
 ) -> Comparison:
-    """Hold every domain out in turn, train every method (or those named, with RPO and ERM), and say what helps.
+    """Hold every domain out in turn, and say what helps.
 
-    With `out`, every training is kept there as soon as it is done: the same call goes on where it stopped. With
-    `cluster`, the address of a Dask scheduler, its workers train. `grouping` as in `quality`.
+    Compared are the mean (or majority), a line, trees, `quality` with permuted and uniform controls, plain training of
+    a network (erm-l2), `rpo`, and the methods named; `every_method` takes all.
+
+    With `out`, every training is kept there as soon as it is done: the same call goes on where it stopped, and tries
+    again what failed. Interrupted (Ctrl-C) while networks train, it returns what is known so far. With `cluster`, the
+    address of a Dask scheduler, its workers train the networks. `grouping` as in `quality`.
 
     >>> rng = np.random.default_rng(0)
     >>> table = pd.DataFrame({"x": rng.normal(size=90), "d": ["a", "b", "c"] * 30})
     >>> table["y"] = table["x"] + 0.3 * rng.normal(size=90)
     >>> found = compare(table, target="y", domain="d", methods=["coral"], seeds=2, steps=20, verbose=False)
     >>> sorted(found.methods["method"])
-    ['coral', 'erm-l2', 'mean', 'rpo', 'rpo-permuted', 'rpo-uniform']
+    ['coral', 'erm-l2', 'linear', 'mean', 'quality', 'quality-permuted', 'quality-uniform', 'rpo', 'trees']
     """
     rule = get_rule(selection)
     workers = cluster_at(cluster)
     if seeds < 2:
-        raise InputError(f"seeds is {seeds}: give at least two, for a deviation needs two")
+        raise InputError(f"seeds must be at least 2 (a standard deviation needs two values), got {seeds}")
     ready = prepare(frame, target=target, domain=domain, strata=strata, task=task, drop=drop, category=category)
     ready = _cut(ready)
-    rows = study_rows(ready, methods)
+    rows = study_rows(ready, methods, every_method)
     with ExitStack() as stack:
         if out is None:
             out = stack.enter_context(tempfile.TemporaryDirectory())
         folder = Path(out)
         folds = write_folds(ready, folder, grouping=grouping, progress=verbose)
         use_folder(folder)
+        scale = encoded(ready)[3]
+        errors = learner_errors(ready, folds, folder, scale, grouping=grouping, jobs=jobs, verbose=verbose)
         study = _study(ready, folds, rows, seeds, steps, selection == "leave-one-out")
-        records = _execute(study, folder, jobs, workers and _with_table(workers, folder, folds), verbose)
-    errors = {row.label: _errors(study, records, row, rule, folds) for row in rows}
-    return summarise(errors, folds, ready, _protocol(study, records, rule.words, folds))
+        _forget_failures(study, folder)
+        records, stopped = _execute(study, folder, jobs, workers and _with_table(workers, folder, folds), verbose)
+    errors |= {row.label: _errors(study, records, row, rule, folds) for row in rows}
+    found = summarise(errors, folds, ready, _protocol(study, records, rule.words, folds))
+    return replace(found, failed=_failed(study, records, errors), stopped=stopped)
 
 
-def study_rows(ready: Prepared, names: Sequence[str]) -> tuple[Row, ...]:
-    """The methods asked for (all that fit the task if none is named), RPO with its controls and ERM, with small grids.
+def planned(
+    frame: pd.DataFrame,
+    *,
+    target: str,
+    domain: str,
+    strata: Sequence[str],
+    task: AskedTask,
+    grouping: Grouping,
+    methods: Sequence[str],
+    every_method: bool,
+    seeds: int,
+    drop: Sequence[str],
+    category: Sequence[str],
+    steps: int,
+    selection: str,
+    out: Path | str,
+) -> list[str]:
+    """What `compare` with the same arguments would do, in sentences; nothing is trained."""
+    get_rule(selection)
+    ready = _cut(prepare(frame, target=target, domain=domain, strata=strata, task=task, drop=drop, category=category))
+    rows = study_rows(ready, methods, every_method)
+    folds = dealt(ready, grouping)[0]
+    study = _study(ready, folds, rows, seeds, steps, selection == "leave-one-out")
+    store = Store(Path(out))
+    left = sum(store.read(run) is None for run in study.runs())
+    number = len(folds.held_out)
+    return [
+        f"{len(ready.y):,} rows, {len(folds.rows)} domains, held out in {number} folds",
+        f"{', '.join(names_of(ready))}: {missing(ready, folds, Path(out))} of {number} folds to fit",
+        f"{', '.join(row.label for row in rows)}: {left:,} of {len(study.runs()):,} networks to train "
+        f"({seeds} seeds, {steps} steps)",
+        f"kept in {out}",
+    ]
+
+
+def _forget_failures(study: Study, folder: Path) -> None:
+    store = Store(folder)
+    for run in study.runs():
+        record = store.read(run)
+        if record is not None and record.status == "failed":
+            store.remove(run)
+
+
+def _failed(study: Study, records: Mapping[str, Record], errors: Mapping[str, pd.DataFrame]) -> tuple[str, ...]:
+    """Each method that failed, how often, and the first reason."""
+    lines = [] if len(errors[QUALITY]) else [f"{QUALITY} could not be fitted without some of the domains"]
+    for row in study.rows:
+        runs = {
+            run.digest
+            for setting in study.settings
+            for seed in study.seeds
+            for run in study.candidates(row, setting, seed)
+        }
+        bad = [records[digest] for digest in sorted(runs & records.keys()) if records[digest].status == "failed"]
+        if bad:
+            lines.append(f"{row.label} failed in {len(bad)} of {len(runs)} trainings: {bad[0].reason}")
+    return tuple(lines)
+
+
+def study_rows(ready: Prepared, names: Sequence[str], every: bool = False) -> tuple[Row, ...]:
+    """The networks to train, with small grids: those named, in that order, plain training and RPO; or all that fit.
 
     >>> table = pd.DataFrame({"x": range(30), "y": range(30), "d": [0, 1, 2] * 10})
     >>> [row.label for row in study_rows(prepare(table, target="y", domain="d"), ["coral"])]
-    ['rpo', 'rpo-permuted', 'rpo-uniform', 'erm-l2', 'coral', 'mean']
+    ['coral', 'erm-l2', 'rpo']
     """
     fits = encoded(ready)[1]
-    for name in names:
-        if name != MEAN:
-            get_method(name).check_task(fits)
-    wanted = [OURS, *CONTROLS, PLAIN, *(names or sorted(method.name for method in registered(fits)))]
-    rows = [
+    wanted = [name for name in names if name not in names_of(ready)]
+    for name in wanted:
+        get_method(name).check_task(fits)
+    wanted += [PLAIN, OURS, *(sorted(method.name for method in registered(fits)) if every else ())]
+    return tuple(
         Row(name, name, grid_of(name), OPTIONS if "scheme" in get_method(name).options else {})
         for name in dict.fromkeys(wanted)
-        if name != MEAN
-    ]
-    return (*rows, Row(MEAN, MEAN)) if ready.task == "regression" else tuple(rows)
+        if name not in names_of(ready)
+    )
 
 
 def grid_of(name: str) -> tuple[Mapping[str, Number], ...]:
@@ -184,13 +254,19 @@ def _with_table(cluster: "Cluster", folder: Path, folds: Folds) -> "Cluster":
     return replace(cluster, files={str(table): (folder / table).read_bytes()}, use=use_folder)
 
 
-def _execute(study: Study, folder: Path, jobs: int, cluster: "Cluster | None", progress: Show) -> dict[str, Record]:
+def _execute(
+    study: Study, folder: Path, jobs: int, cluster: "Cluster | None", progress: Show
+) -> tuple[dict[str, Record], bool]:
+    """The records, and whether somebody interrupted: then those that are kept."""
     from joblib import parallel_config
 
-    # A worker is a process of its own: it must know the table before it is asked for it.
-    with parallel_config(backend="loky", initializer=use_folder, initargs=(folder,)):
-        runs = study.runs()
-        return execute(runs, Store(folder), jobs=jobs, cluster=cluster, progress=progress, label="comparison")
+    runs, store = study.runs(), Store(folder)
+    try:
+        # A worker is a process of its own: it must know the table before it is asked for it.
+        with parallel_config(backend="loky", initializer=use_folder, initargs=(folder,)):
+            return execute(runs, store, jobs=jobs, cluster=cluster, progress=progress, label="networks"), False
+    except KeyboardInterrupt:
+        return plan(runs, store).done, True
 
 
 def _errors(study: Study, records: Mapping[str, Record], row: Row, rule: Any, folds: Folds) -> pd.DataFrame:
@@ -205,54 +281,53 @@ def _errors(study: Study, records: Mapping[str, Record], row: Row, rule: Any, fo
     return pd.DataFrame.from_dict(found, orient="index", columns=list(folds.rows)).dropna()
 
 
-def _by_seed(values: "pd.Series[float]") -> dict[int, float]:
-    return {int(str(seed)): float(value) for seed, value in values.items()}
-
-
 def summarise(
     errors: Mapping[str, pd.DataFrame], folds: Folds, ready: Prepared, protocol: tuple[str, ...]
 ) -> Comparison:
     """Tables and verdict from errors by seed and held-out domain."""
-    ours = errors[OURS]
-    if ours.empty:
-        raise InputError("RPO failed in every seed on this table: try fewer steps, or leave columns out with --drop")
+    known = {name: table for name, table in errors.items() if not table.empty}
+    if QUALITY not in known:
+        raise InputError("quality could not be fitted without each of the domains: give domains with more rows")
+    ours = known[QUALITY].mean(axis=0)
     judged = [name for name, n in folds.rows.items() if n >= MIN_ROWS] or list(folds.rows)
     lines = []
-    for name, table in errors.items():
-        if table.empty:
-            continue
+    for name, table in known.items():
         by_seed, by_domain = table.mean(axis=1), table.mean(axis=0)
-        versus = against(_by_seed(by_seed), _by_seed(ours.mean(axis=1)))
+        low, high = paired_interval(dict(enumerate(by_domain)), dict(enumerate(ours)))
+        same = name == QUALITY
         lines.append(
             {
                 "method": name,
                 "error": by_seed.mean(),
                 "deviation": by_seed.std(ddof=1) if len(by_seed) > 1 else np.nan,
                 "worst domain": by_domain[judged].max(),
-                "difference": 0.0 if name == OURS else versus.difference,
-                "p Welch": np.nan if name == OURS else versus.p,
-                "p paired": np.nan if name == OURS else paired(by_domain.to_numpy(), ours.mean(axis=0).to_numpy()),
-                "worse in": np.nan if name == OURS else float(np.mean(by_domain > ours.mean(axis=0))),
+                "difference": 0.0 if same else float((by_domain - ours).mean()),
+                "low": np.nan if same else low,
+                "high": np.nan if same else high,
+                "p paired": np.nan if same else paired(by_domain.to_numpy(), ours.to_numpy()),
+                "worse in": np.nan if same else float(np.mean(by_domain > ours)),
                 "seeds": len(table),
             }
         )
     methods = pd.DataFrame(lines).sort_values("error", kind="stable", ignore_index=True)
-    domains = pd.DataFrame({name: table.mean(axis=0) for name, table in errors.items() if not table.empty})
+    domains = pd.DataFrame({name: table.mean(axis=0) for name, table in known.items()})
+    words = verdict(domains)
     domains.insert(0, "n", [folds.rows[name] for name in domains.index])
     domains = domains.rename_axis("domain").reset_index().sort_values("n", ascending=False, ignore_index=True)
-    return Comparison(methods, domains, verdict(methods, len(folds.rows)), protocol, ready)
+    return Comparison(methods, domains, words, protocol, ready)
 
 
 def _protocol(study: Study, records: Mapping[str, Record], words: str, folds: Folds) -> tuple[str, ...]:
     runs = study.runs()
-    failed = sum(records[run.digest].status == "failed" for run in runs)
+    done = sum(run.digest in records for run in runs)
+    failed = sum(records[run.digest].status == "failed" for run in runs if run.digest in records)
     sizes = sorted({len(held) for held in folds.held_out})
     return (
         f"{len(folds.rows)} domains held out, {' or '.join(map(str, sizes))} at a time, {len(folds.held_out)} folds; "
-        f"{len(study.seeds)} seeds; {len(runs):,} trainings, of which {failed} failed",
-        f"hyper-parameters by the {words}; three values tried of each method's first",
+        f"networks: {len(study.seeds)} seeds, {done:,} of {len(runs):,} trainings done, of which {failed} failed",
+        f"networks: hyper-parameters by the {words}, three values tried of each method's first; "
         f"hidden layers {', '.join(map(str, study.training.hidden))}, {study.training.steps} steps",
         "error: mean squared error as a share of the target's variance, or share of wrong classes; mean over domains",
-        "p Welch: over seeds, so it says how sure the training is; p paired: over held-out domains, so it says whether "
-        "to expect the same of a new domain",
+        "difference: from quality, with a 95 % interval and p by a t-test paired over held-out domains: what to expect "
+        "of a new domain",
     )

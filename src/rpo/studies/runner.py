@@ -93,7 +93,7 @@ def execute(
         todo = plan(runs, store, width=width)
         store.set_aside()
         records = dict(todo.done)
-        with Bar(todo.missing, label, progress) as bar:
+        with Bar(todo.missing, label, progress, patience=0.0) as bar:
             for stack in _results(todo.stacks, jobs, cluster):
                 store.write_all(stack)
                 records |= {record.run.digest: record for record in stack}

@@ -88,10 +88,13 @@ def _score(rule: Rule, record: Record, setting: Setting) -> float | None:
 
 
 def chosen(study: Study, records: Mapping[str, Record], row: Row, setting: Setting, rule: Rule) -> dict[int, Record]:
-    """The record taken for each seed; seeds whose candidates all failed are missing."""
+    """The record taken for each seed; seeds whose candidates all failed, or are not all known yet, are missing."""
     found = {}
     for seed in study.seeds:
-        candidates = [records[run.digest] for run in study.candidates(row, setting, seed)]
+        runs = study.candidates(row, setting, seed)
+        if any(run.digest not in records for run in runs):
+            continue
+        candidates = [records[run.digest] for run in runs]
         if (record := choose(rule, candidates, setting)) is not None:
             found[seed] = record
     return found

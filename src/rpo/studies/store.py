@@ -79,5 +79,9 @@ class Store:
         content = record.model_dump(mode="json")
         write_whole(self._path(record.run), canonical({"record": content, "sha256": sha256(content)}))
 
+    def remove(self, run: Run) -> None:
+        """Forget a record, so that its run is done again."""
+        self._path(run).unlink(missing_ok=True)
+
     def _path(self, run: Run) -> Path:
         return self.runs / f"{run.digest}.json"

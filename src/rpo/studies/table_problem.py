@@ -59,21 +59,12 @@ def table_file(sha256: str) -> Path:
     return Path("tables", f"{sha256}.safetensors")
 
 
-def write_folds(
-    ready: Prepared,
-    folder: Path,
-    *,
-    grouping: Grouping = "auto",
-    seed: int = 0,
-    progress: Show = "auto",
-) -> Folds:
-    """Deal the domains into folds, find the strata of each fold in its training domains, and write all that down.
+def dealt(ready: Prepared, grouping: Grouping = "auto", seed: int = 0) -> tuple[Folds, dict[str, NDArray[Any]]]:
+    """The domains dealt into folds, and all that decides the data of a fold, as arrays.
 
     Every domain is held out once: alone if there are at most ten, else together with others, dealt by size.
     """
     from safetensors.numpy import save
-
-    from rpo.io import write_whole
 
     labels, domain, count = np.unique(ready.domains, return_inverse=True, return_counts=True)
     if len(labels) < 3:
@@ -95,17 +86,35 @@ def write_folds(
         "task": np.array([TASKS.index(task), classes, seed, GROUPINGS.index(source)]),
     }
     given = {name: np.ascontiguousarray(array) for name, array in given.items()}
+    held = tuple(tuple(str(name) for name in labels[fold == f]) for f in range(number))
     sha = hashlib.sha256(save(given)).hexdigest()[:20]
-    file = folder / "tables" / f"{sha}.safetensors"
+    return Folds(sha, held, dict(zip(map(str, labels), map(int, count), strict=True))), given
+
+
+def write_folds(
+    ready: Prepared,
+    folder: Path,
+    *,
+    grouping: Grouping = "auto",
+    seed: int = 0,
+    progress: Show = "auto",
+) -> Folds:
+    """Deal the domains into folds, find the strata of each fold in its training domains, and write all that down."""
+    from safetensors.numpy import save
+
+    from rpo.io import write_whole
+
+    folds, given = dealt(ready, grouping, seed)
+    file = folder / table_file(folds.sha256)
     if not file.exists():  # a comparison that goes on has its strata already
-        strata = np.zeros((number, len(y)), dtype=np.int64)
-        with Bar(number, "strata of each fold", progress) as bar:
+        number, source = len(folds.held_out), GROUPINGS[given["task"][3]]
+        strata = np.zeros((number, len(ready.y)), dtype=np.int64)
+        with Bar(number, "strata of each fold", progress, patience=0.0) as bar:
             for f in range(number):
-                strata[f] = _strata(ready, fold[domain] != f, source, seed)
+                strata[f] = _strata(ready, given["fold"][given["domain"]] != f, source, seed)
                 bar.advance()
         write_whole(file, save(given | {"strata": strata}))
-    held = tuple(tuple(str(name) for name in labels[fold == f]) for f in range(number))
-    return Folds(sha, held, dict(zip(map(str, labels), map(int, count), strict=True)))
+    return folds
 
 
 def _strata(ready: Prepared, inside: NDArray[np.bool_], grouping: Grouping, seed: int) -> NDArray[np.int64]:

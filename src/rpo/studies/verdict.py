@@ -1,59 +1,73 @@
 """The verdict of a comparison, in plain words."""
 
+import numpy as np
 import pandas as pd
 
-from rpo.functional.significance import SURE
+from rpo.functional.significance import SURE, paired, paired_interval
 from rpo.io import p_equals
+from rpo.studies.table_learners import CONTROLS, QUALITY, STOCK
 from rpo.tables.model import OURS, PLAIN
 
-CONTROLS = ("rpo-permuted", "rpo-uniform")
 
+def verdict(errors: pd.DataFrame) -> str:
+    """Does judging the data help, against what people use; does RPO, against plain training; what is best of all.
 
-def verdict(methods: pd.DataFrame, domains: int) -> str:
-    """Does RPO help, by how much, how sure; what is best; and whether it is the placement that helps.
+    `errors` has a row for each held-out domain and a column for each method.
 
-    >>> table = pd.DataFrame({"method": ["rpo", "erm-l2"], "error": [0.5, 1.0], "p paired": [None, 0.001],
-    ...                       "worse in": [None, 0.9], "difference": [0.0, 0.5]})
-    >>> verdict(table, 10).split(":")[0]
-    'RPO helps on this table'
+    >>> errors = pd.DataFrame({"quality": [0.5, 0.6, 0.4], "linear": [0.9, 1.1, 0.7], "trees": [1.0, 1.2, 0.9]})
+    >>> verdict(errors).split(":")[0]
+    'quality helps on this table'
     """
-    table = methods.set_index("method")
-    error = table["error"]
-    sentences = [_against_plain(table, domains)] if PLAIN in error.index else []
-    best = str(error.idxmin())
-    if best not in (OURS, PLAIN):
-        p = table["p paired"][best]
-        sure = "surely so" if p < SURE else "which may be chance"
-        sentences.append(
-            f"The smallest error of all is that of {best}: {error[best]:.3g} against {error[OURS]:.3g}, "
-            f"{sure} ({p_equals(p)})."
-        )
-    controls = [name for name in CONTROLS if name in error.index]
-    if controls and sentences and "helps" in sentences[0]:
-        as_good = [name for name in controls if not (table["p paired"][name] < SURE and error[name] > error[OURS])]
-        if as_good:
-            names = " and ".join(as_good)
-            sentences.append(f"{names} did as well: it is not where the penalties are put that helps.")
-        else:
-            sentences.append(
-                "The same penalties permuted or made uniform did worse: it is where they are put that helps."
-            )
+    mean = errors.mean()
+    stock = str(mean[list(STOCK)].idxmin())
+    sentences = [_against(errors, QUALITY, stock, "the better of linear and trees"), *_controls(errors)]
+    if {OURS, PLAIN} <= set(errors.columns):
+        sentences.append(_against(errors, OURS, PLAIN, "plain training of the same network"))
+    best = str(mean.idxmin())
+    if best not in (QUALITY, stock, *CONTROLS):
+        p = paired(errors[best].to_numpy(), errors[QUALITY].to_numpy())
+        how = "surely" if p is not None and p < SURE else "which may be chance"
+        sentences.append(f"The smallest error of all is that of {best}, {mean[best]:.3g}, {how}.")
+    base = "mean" if "mean" in mean else "majority"
+    if base in mean and mean[best] >= mean[base]:
+        sentences.append(f"Nothing beats the {base} on domains never seen.")
     return " ".join(sentences)
 
 
-def _against_plain(table: pd.DataFrame, domains: int) -> str:
-    ours, plain = table["error"][OURS], table["error"][PLAIN]
-    p, worse = table["p paired"][PLAIN], table["worse in"][PLAIN]
-    share = abs(plain - ours) / plain if plain > 0 else 0.0
-    side = "lower" if ours < plain else "higher"
+def _against(errors: pd.DataFrame, one: str, other: str, who: str) -> str:
+    """One method against another, with the interval of the difference over domains."""
+    a, b = errors[one], errors[other]
+    ours, theirs = float(a.mean()), float(b.mean())
+    p = paired(a.to_numpy(), b.to_numpy())
+    low, high = paired_interval(dict(enumerate(a)), dict(enumerate(b)))
+    share = f"{100 * abs(theirs - ours) / theirs:.0f} % " if theirs > 0 else ""
+    side = "lower" if ours <= theirs else "higher"
     how = (
-        f"{100 * share:.0f} % {side} than plain training's (ERM), better in {worse * domains:.0f} of {domains} domains"
+        f"its error on held-out domains is {share}{side} than that of {other} ({who}), {ours:.3g} against "
+        f"{theirs:.3g}, "
+        f"difference {ours - theirs:.2g} ({low:.2g} to {high:.2g}), better in {int(np.sum(a < b))} of {len(a)} domains"
     )
-    if p < SURE and ours < plain:
-        return f"RPO helps on this table: its error on held-out domains is {how}, {p_equals(p)}."
-    if p < SURE:
-        return f"RPO hurts on this table: its error on held-out domains is {how}, {p_equals(p)}. Use ERM."
-    return (
-        f"ERM is as good as RPO on this table, as far as {domains} domains can tell: RPO's error on those held out is "
-        f"{how}, which chance explains ({p_equals(p)})."
-    )
+    if p is None or not p < SURE:
+        return f"{len(a)} domains cannot tell {one} from {other}: {how}" + ("." if p is None else f", {p_equals(p)}.")
+    if ours < theirs:
+        return f"{one} helps on this table: {how}, {p_equals(p)}."
+    return f"{one} hurts on this table: {how}, {p_equals(p)}. Use {other}."
+
+
+def _controls(errors: pd.DataFrame) -> list[str]:
+    """Whether it matters which rows count less."""
+    there = [name for name in CONTROLS if name in errors.columns]
+    if not there:
+        return []
+    if all((errors[name] == errors[QUALITY]).all() for name in there):
+        return ["No row counts less on this table, so its controls are the model itself."]
+    worse = [name for name in there if _surely_worse(errors, name)]
+    if len(worse) == len(there):
+        return ["Permuted or uniform weights are surely worse: it is which rows count less that helps."]
+    as_good = [name for name in there if name not in worse]
+    return [f"{len(errors)} domains cannot tell its weights from those of {' and '.join(as_good)}."]
+
+
+def _surely_worse(errors: pd.DataFrame, name: str) -> bool:
+    p = paired(errors[name].to_numpy(), errors[QUALITY].to_numpy())
+    return p is not None and p < SURE and float(errors[name].mean()) > float(errors[QUALITY].mean())
