@@ -65,7 +65,7 @@ def test_what_is_shown_is_in_the_json(found, part):
     text = render(found, title="t.csv").split(f'<section id="{part}"')[1].split("</section>")[0]
     text = html.unescape(re.sub(r"<svg.*?</svg>|<a [^>]*>|<[^>]*>", " ", text, flags=re.S))
     hundredths = np.unique(100 * known)
-    text = re.sub(r"[\d,]+ more [\w ]+ are not shown", "", text)
+    text = re.sub(r"[\d,]+ more [\w ]+ are not shown|Show all [\d,]+", "", text)  # what is on the page
     # Sizes are compared to the digit shown; names are cut where they are long, so a number at a cut may be cut too.
     strange = [
         (number, share)

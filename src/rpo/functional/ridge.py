@@ -24,13 +24,19 @@ class Ridge(NamedTuple):
 
 
 def gcv_ridge(
-    x: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None, penalties: Array = PENALTIES, *, most: float = 1.0
+    x: ArrayLike,
+    y: ArrayLike,
+    weight: ArrayLike | None = None,
+    penalties: Array = PENALTIES,
+    *,
+    most: float = 1.0,
+    least: float = 0.0,
 ) -> Ridge:
     r"""min_ab Σ_i w_i (y_i − a − x_i b)² + α n Σ_j s_j² b_j², s_j the deviation of column j.
 
     α minimises GCV = RSS/(n − df)² (Golub, Heath and Wahba 1979) where df is at most `most` · n: near n GCV is no
     guide, for a fit through every row leaves nothing. From the Gram matrix: a tenth of the time that a decomposition of
-    x itself takes where rows are many.
+    x itself takes where rows are many. A column whose deviation is below `least` has no part: hardly a row tells it.
 
     >>> x = np.linspace(0, 1, 50)[:, None]
     >>> line = gcv_ridge(x, 3 * x[:, 0] + 1)
@@ -44,7 +50,7 @@ def gcv_ridge(
     xc, yc = X - middle, target - mean
     gram = (xc * w[:, None]).T @ xc
     scale = np.sqrt(np.maximum(np.diag(gram) / n, 0.0))
-    used = scale > 1e-9 * np.maximum(np.abs(middle), 1e-300)
+    used = (scale > 1e-9 * np.maximum(np.abs(middle), 1e-300)) & (scale >= least)
     safe = np.where(used, scale, 1.0)
     inverse = np.where(used, 1 / safe, 0.0)
     spectrum, basis = np.linalg.eigh(gram * np.outer(inverse, inverse))

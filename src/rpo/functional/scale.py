@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import chdtr, chdtrc, fdtrc, gammaincinv
+from scipy.special import chdtr, chdtrc, digamma, fdtrc, gammaincinv, polygamma
 
 Array = NDArray[np.float64]
 
@@ -100,21 +100,36 @@ def interval(of: Scales, level: float = 0.95) -> tuple[Array, Array]:
     return np.where(known, low, np.nan), np.where(known, high, np.nan)
 
 
+def log_variances(of: Scales) -> Scales:
+    r"""log σ̂² − (ψ(ν/2) − log(ν/2)), without bias, and its variance ψ′(ν/2); NaN and ∞ where nothing is known.
+
+    Noise below a tenth of the median is taken for that: rows that lie close by chance.
+
+    >>> log_variances(Scales(np.array([1.0, 1.0]), np.array([1e4, 2.0])))[1].round(4).tolist()
+    [0.0002, 1.6449]
+    """
+    known = (of.freedom > 0) & (of.noise > 0)
+    half = np.where(known, of.freedom, 2.0) / 2
+    least = np.median(of.noise[known]) / 10 if known.any() else 1.0
+    value = 2 * np.log(np.where(known, np.maximum(of.noise, least), 1.0)) - digamma(half) + np.log(half)
+    return Scales(np.where(known, value, np.nan), np.where(known, polygamma(1, half), np.inf))
+
+
 def shrunk(of: Scales) -> Array:
-    r"""log σ̃²_g = μ + τ²/(τ² + 2/ν_g) (log σ_g² − μ): empirical Bayes towards what is common, τ² by moments.
+    r"""log σ̃²_g = μ + τ²/(τ² + v_g) (log σ_g² − μ): empirical Bayes towards what is common, τ² by moments.
 
     Groups without rows have the common noise.
 
     >>> shrunk(Scales(np.array([1.0, 1.0, 4.0]), np.array([1e3, 1e3, 0.5]))).round(1)
     array([1., 1., 1.])
     """
-    known = (of.freedom > 0) & (of.noise > 0)
+    log, variance = log_variances(of)
+    known = np.isfinite(log)
     if not known.any():
         return np.where(of.freedom > 0, of.noise, np.nan)
-    log, variance = 2 * np.log(of.noise[known]), 2 / of.freedom[known]
-    centre, tau2 = between(log, variance)
-    value = np.full(len(of.noise), np.exp(centre / 2))
-    value[known] = np.exp((centre + tau2 / (tau2 + variance) * (log - centre)) / 2)
+    centre, tau2 = between(log[known], variance[known])
+    value = np.full(len(log), np.exp(centre / 2))
+    value[known] = np.exp((centre + tau2 / (tau2 + variance[known]) * (log[known] - centre)) / 2)
     return value
 
 

@@ -23,6 +23,7 @@ BINS = 200  # distinct values that a tree is offered of a column
 FEW = 5  # distinct values up to which a column has no curve
 KNOTS, COLUMNS = 12, 160  # of a curve; of all curves together
 PRODUCTS = 30
+HARDLY = 1e-6  # deviation of a column of a basis below which rounding alone would tell it
 _CERTAIN = 2.5  # standard errors from which on a product of two features is worth its place
 
 
@@ -174,10 +175,11 @@ class Additive(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         x, target = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         self.n_features_in_ = x.shape[1]
+        self.low_, self.high_ = target.min() - np.ptp(target), target.max() + np.ptp(target)
         self.basis_ = Basis().fit(x)
         z, columns = self.basis_.standard(x), self.basis_.transform(x)
         inside, centred = demeaned(columns, target, weight, domains)
-        first = gcv_ridge(inside, centred, weight)
+        first = gcv_ridge(inside, centred, weight, least=HARDLY)
         self.pairs_ = chosen_products(z, centred - first(inside), weight)
         columns = with_products(z, columns, self.pairs_)
         line, offset = _with_offsets(columns, target, weight, domains)
@@ -190,7 +192,7 @@ class Additive(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: ArrayLike) -> Array:
-        """f(x), a block of rows at a time."""
+        """f(x), a block of rows at a time; never farther beyond the targets seen than they lie apart."""
         x = np.asarray(X, dtype=np.float64)
         value = np.empty(len(x))
         for some in blocks(len(x)):
@@ -198,7 +200,7 @@ class Additive(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             value[some] = self.line_(columns)
             if self.trees:
                 value[some] += self.trees_.predict(x[some])
-        return value
+        return np.clip(value, self.low_, self.high_)
 
 
 def demeaned(
@@ -216,7 +218,10 @@ def demeaned(
     mass = np.maximum(np.bincount(domains, w, number), 1e-300)
     part = (np.ones(number) if theta is None else theta) / mass
     means = np.stack([np.bincount(domains, w * column, number) for column in columns.T], 1)
-    return columns - (part[:, None] * means)[domains], y - (part * np.bincount(domains, w * y, number))[domains]
+    inside = columns - (part[:, None] * means)[domains]
+    # What is the same throughout every domain is nothing then, not the rounding that is left of it.
+    inside[np.abs(inside) <= 1e-12 * np.abs(columns).max(0)] = 0.0
+    return inside, y - (part * np.bincount(domains, w * y, number))[domains]
 
 
 def _with_offsets(
@@ -224,7 +229,7 @@ def _with_offsets(
 ) -> tuple[Ridge, Array]:
     """A ridge on a basis, and the intercept of every domain, shrunk; none without domains."""
     if domains is None:
-        return gcv_ridge(columns, y, weight), np.zeros(0)
+        return gcv_ridge(columns, y, weight, least=HARDLY), np.zeros(0)
     w = np.ones(len(y)) if weight is None else weight
     number = int(domains.max()) + 1
     mass = np.bincount(domains, w, number)
@@ -238,15 +243,22 @@ def _with_offsets(
         centre, tau2 = between(mean[there], within / mass[there])
         return np.where(there, tau2 * mass / (tau2 * mass + within) * (mean - centre), 0.0), within, tau2
 
-    line = gcv_ridge(*demeaned(columns, y, weight, domains), weight)
+    line = gcv_ridge(*demeaned(columns, y, weight, domains), weight, least=HARDLY)
     _, within, tau2 = offsets(line)
     if tau2 == 0:
-        return gcv_ridge(columns, y, weight), np.zeros(number)
+        return gcv_ridge(columns, y, weight, least=HARDLY), np.zeros(number)
     theta = 1 - np.sqrt(within / (within + mass * tau2))
-    line = gcv_ridge(*demeaned(columns, y, weight, domains, theta), weight)
+    line = gcv_ridge(*demeaned(columns, y, weight, domains, theta), weight, least=HARDLY)
     offset, _, _ = offsets(line)
     rest = y - offset[domains] - columns @ line.coef
     return line._replace(intercept=float(np.average(rest, weights=w))), offset
+
+
+def _scaler(columns: Array) -> StandardScaler:
+    """Brings columns to deviation one, but those that hardly a row tells."""
+    scaler = StandardScaler().fit(columns)
+    scaler.scale_ = np.where(scaler.scale_ < HARDLY, 1.0, scaler.scale_)
+    return scaler
 
 
 class AdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -268,14 +280,14 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = np.unique(label)
         self.basis_ = Basis().fit(x)
         z, columns = self.basis_.standard(x), self.basis_.transform(x)
-        self.scale_ = StandardScaler().fit(columns)
+        self.scale_ = _scaler(columns)
         self.pairs_ = np.empty((0, 2), dtype=np.intp)
         self.logistic_ = self._logistic(columns, label, weight)
         first = (label == self.classes_[-1]) - self.logistic_.predict_proba(self.scale_.transform(columns))[:, -1]
         self.pairs_ = chosen_products(z, first, weight)
         if len(self.pairs_):
             columns = with_products(z, columns, self.pairs_)
-            self.scale_ = StandardScaler().fit(columns)
+            self.scale_ = _scaler(columns)
             self.logistic_ = self._logistic(columns, label, weight)
         return self
 

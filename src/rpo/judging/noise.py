@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import fdtrc, ndtr
 
 from rpo.functional.ridge import Array, gcv_ridge
-from rpo.functional.scale import CLIP, Scales, between, exceeds, interval, pooled, scales, shrunk
+from rpo.functional.scale import CLIP, Scales, between, exceeds, interval, log_variances, pooled, scales, shrunk
 from rpo.functional.significance import SURE, holm
 from rpo.functional.statistics import MIN_ROWS
 from rpo.functional.turned import Rates, recalibrated, rest_of, turned
@@ -19,14 +19,18 @@ from rpo.judging.residuals import Expected, Problem
 
 WORTH_TELLING = 1.2  # times the noise of the rest: less is nothing to act on, however sure it is
 MANY_WRONG = 0.02  # more wrong labels than the rest have, likewise
-ORDINARY_QUANTILE = 0.3  # of rows, from least to most noisy: what is usual, though half of the domains be bad
+ORDINARY_QUANTILE = 0.3  # from least to most noisy: what is usual, though half of the domains be bad
 BOUND = 1.4  # noise up to so many times the usual costs a row nothing
 BOUND_CLASSES = 1.12  # the same for classes: 1/(1 − 2ε) at 5 % wrong labels
 NATURE = float(np.log(2.0))  # log variance beyond the usual that a stratum may have everywhere
-LEAST = 0.02  # what a row counts at the least
+LEAST = 0.002  # what a row counts at the least
 TELLING = (
     0.1  # of the classes' variance within domains, explained: below it wrong labels cannot be told from weak slopes
 )
+FEWEST = 3  # rows from which on a weight heeds them; claims need more
+# Rows that are judged, at least. Of fewer labels, a share of wrong ones is a step function.
+FEWEST_JUDGED = {"regression": MIN_ROWS, "classification": 20}
+_ROUNDS = 20
 FEWEST_OWN = 12  # rows from which on a domain may have slopes of its own
 MOST_OWN = (
     0.5  # of its rows, the freedom of these slopes at the most: with more columns than rows nothing would be left
@@ -57,8 +61,8 @@ class NumberNoise:
 
     @property
     def by_domain(self) -> Scales:
-        """The noise of every domain."""
-        return self._scales(self.residual, self.domain, self.n_domains)
+        """The noise of every domain, however few its rows."""
+        return self._scales(self.residual, self.domain, self.n_domains, FEWEST)
 
     @property
     def size(self) -> Array:
@@ -66,10 +70,10 @@ class NumberNoise:
         usual = shrunk(self.by_domain)[self.domain]
         return np.abs(self.residual) / np.maximum(usual, 1e-300)
 
-    def _scales(self, residual: Array, group: Codes, n_groups: int) -> Scales:
+    def _scales(self, residual: Array, group: Codes, n_groups: int, fewest: int = MIN_ROWS) -> Scales:
         spent = np.bincount(group, self.weight * self.spent, n_groups)
         found = scales(residual, group, n_groups, spent, self.weight)
-        few = np.bincount(group, self.weight > 0, n_groups) < MIN_ROWS
+        few = np.bincount(group, self.weight > 0, n_groups) < fewest
         return Scales(found.noise, np.where(few, 0.0, found.freedom))
 
     def table(self, group: Codes, n_groups: int, *, relative: bool = False) -> pd.DataFrame:
@@ -104,29 +108,44 @@ class NumberNoise:
         shape = self.n_domains, n_strata
         own = 2 * np.log(np.maximum(shrunk(self.by_domain), 1e-300))
         place = self.domain * n_strata + stratum
-        cell = self._scales(self.residual, place, self.n_domains * n_strata)
-        known = ((cell.freedom > 0) & (cell.noise > 0)).reshape(shape)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log, variance = 2 * np.log(cell.noise).reshape(shape), (2 / cell.freedom).reshape(shape)
-        beyond, nature = _deviations(log - own[:, None], variance, known)
+        cell = self._scales(self.residual, place, self.n_domains * n_strata, FEWEST)
+        log, variance = (value.reshape(shape) for value in log_variances(cell))
+        beyond, nature = _deviations(log - own[:, None], variance, np.isfinite(log))
         return own[:, None] + beyond, nature, _sums(place, self.weight, shape)
 
-    def weights(self, stratum: Codes, n_strata: int) -> Array:
-        r"""(σ_usual/σ̃_ek)² where σ̃_ek exceeds 1.4 σ_usual, else 1.
+    def misfit(self, missed: Array) -> float:
+        r"""τ² = Σ_e n_e p_e (m_e² − σ̃_e²)/Σ_e n_e p_e, p_e = 1/(τ² + σ̃_e²), never negative.
 
-        What a stratum has in every domain is its nature, up to twice the usual variance: to weigh it down would take
-        the stratum from the model.
+        m_e is the size of `missed`, what models that never saw the domain leave of it: the variance by which they miss
+        a domain, whatever its noise.
+        """
+        m2 = self._scales(missed, self.domain, self.n_domains, 1).noise ** 2
+        noise2 = shrunk(self.by_domain) ** 2
+        count = np.where(np.isfinite(m2 + noise2), np.bincount(self.domain, self.weight, self.n_domains), 0.0)
+        excess = np.where(count > 0, m2 - noise2, 0.0)
+        tau2 = _quantile(np.where(count > 0, m2, 0.0), count, ORDINARY_QUANTILE)
+        for _ in range(_ROUNDS):
+            trusted = count / np.maximum(tau2 + np.where(count > 0, noise2, 1.0), 1e-300)
+            tau2 = max(float(trusted @ excess) / max(float(trusted.sum()), 1e-300), 0.0)
+        return tau2
+
+    def weights(self, stratum: Codes, n_strata: int, misfit: float = 0.0) -> Array:
+        r"""(σ²_usual + τ²)/(σ̃²_ek + τ²) where that is below 1/1.4², else 1; τ² is the `misfit`.
+
+        Noise matters for a new domain as far as it exceeds what any model misses there. What a stratum has in every
+        domain is its nature, up to twice the usual variance: to weigh it down would take the stratum from the model.
         """
         level, nature, count = self._levels(stratum, n_strata)
         level = level + np.maximum(nature - _quantile(nature, count.sum(0), ORDINARY_QUANTILE) - NATURE, 0.0)
-        beyond = np.exp((level - _quantile(level, count, ORDINARY_QUANTILE)) / 2)
-        return np.where(beyond > BOUND, np.maximum(beyond**-2, LEAST), 1.0)
+        usual = np.exp(_usual(level, count))
+        worth = (usual + misfit) / np.maximum(np.exp(level) + misfit, 1e-300)
+        return np.where(worth < BOUND**-2, np.maximum(worth, LEAST), 1.0)
 
     def precision(self, stratum: Codes, n_strata: int) -> Array:
         r"""min(1, (σ_usual/σ̃_ek)²)."""
         level, nature, count = self._levels(stratum, n_strata)
         level = level + nature
-        return np.asarray(np.exp(np.minimum(_quantile(level, count, ORDINARY_QUANTILE) - level, 0.0)))
+        return np.asarray(np.exp(np.minimum(_usual(level, count) - level, 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +170,7 @@ class LabelNoise:
 
     def _turned(self, group: Codes, n_groups: int) -> Rates:
         found = turned(self.probability, self.label, group, n_groups, self.weight)
-        few = (np.bincount(group, self.weight > 0, n_groups) < MIN_ROWS) | (not self.clear)
+        few = (np.bincount(group, self.weight > 0, n_groups) < FEWEST_JUDGED["classification"]) | (not self.clear)
         return Rates(np.where(few, np.nan, found.rate), np.where(few, np.inf, found.variance))
 
     def table(self, group: Codes, n_groups: int, *, relative: bool = False) -> pd.DataFrame:  # noqa: ARG002 (as numbers)
@@ -194,7 +213,11 @@ class LabelNoise:
         share = self.probability.shape[1] / (self.probability.shape[1] - 1)
         return np.asarray(np.maximum(1 - share * np.maximum(level, 0.0), 0.0) / max(1 - share * usual, 0.1))
 
-    def weights(self, stratum: Codes, n_strata: int) -> Array:
+    def misfit(self, missed: Array) -> float:  # noqa: ARG002 (as numbers)
+        """Nothing: what is wrong with labels does not depend on how well they are told."""
+        return 0.0
+
+    def weights(self, stratum: Codes, n_strata: int, misfit: float = 0.0) -> Array:  # noqa: ARG002 (as numbers)
         r"""((1 − Cε̃_ek/(C − 1))/(1 − Cε_usual/(C − 1)))² where that is below 1/1.12², else 1."""
         worth = self._worth(stratum, n_strata, nature=False)
         return np.where(worth < 1 / BOUND_CLASSES, np.maximum(worth**2, LEAST), 1.0)
@@ -344,6 +367,13 @@ def _deviations(gap: Array, variance: Array, known: NDArray[np.bool_]) -> tuple[
         return np.zeros_like(beyond), nature
     _, tau2 = between(beyond[known], safe[known])
     return np.where(known, tau2 / (tau2 + safe) * beyond, 0.0), nature
+
+
+def _usual(level: Array, count: Array) -> float:
+    """The level that 30 % of the rows do not exceed, or 30 % of the domains if that is less: bad ones may be large."""
+    mass = count.sum(1)
+    own = (level * count).sum(1)[mass > 0] / mass[mass > 0]
+    return min(_quantile(level, count, ORDINARY_QUANTILE), _quantile(own, np.ones_like(own), ORDINARY_QUANTILE))
 
 
 def _quantile(level: Array, count: Array, q: float) -> float:

@@ -74,6 +74,8 @@ class Quality:
     columns: Columns = field(repr=False)
     noise: float
     """The noise of all rows together; for classes the share of wrong labels."""
+    misfit: float = 0.0
+    """The variance by which models miss a domain that they never saw, beyond its noise; 0 for classes."""
 
     @property
     def task(self) -> str:
@@ -239,7 +241,8 @@ def judge(
             strata = strata_of(ready, problem, noise, grouping, random_state)
         counted = noise.weights(strata.labels, len(strata.names))[code, strata.labels]
         held_out = out_of_domain(used, counted, progress)
-    row_weight = noise.weights(strata.labels, len(strata.names))[code, strata.labels]
+    misfit = 0.0 if held_out is None else noise.misfit(_missed(used, held_out))
+    row_weight = noise.weights(strata.labels, len(strata.names), misfit)[code, strata.labels]
     domains = _domains(used, noise, levels, held_out, row_weight, names)
     return Quality(
         domains=domains,
@@ -263,6 +266,7 @@ def judge(
             left_out=ready.left_out,
             domain_name=ready.domain or "domain",
         ),
+        misfit=misfit,
         noise=_overall(domains) if classes is not None else float(noise.table(np.zeros_like(code), 1)["noise"][0]),
     )
 
@@ -432,6 +436,13 @@ def _squared(problem: Problem, expected: Expected) -> Array:
     truth = np.zeros_like(expected.value)
     truth[np.arange(len(truth)), problem.y.astype(np.intp)] = 1.0
     return np.asarray(((truth - expected.value) ** 2).sum(1) / 2)
+
+
+def _missed(problem: Problem, expected: Expected) -> Array:
+    """y − f(x) of numbers; of labels one less the probability of the right one."""
+    if not problem.n_classes:
+        return np.asarray(problem.y - expected.value)
+    return np.asarray(1 - expected.value[np.arange(len(problem.y)), problem.y.astype(np.intp)])
 
 
 def _strata(problem: Problem, noise: Noise, strata: NamedStrata, seed: int) -> pd.DataFrame:

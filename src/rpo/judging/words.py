@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from rpo.functional.statistics import MIN_ROWS
 from rpo.io import few, p_equals
 from rpo.judging.columns.findings import MOST_NAMED, Speech, percent, sentence
+from rpo.judging.noise import FEWEST_JUDGED
 
 if TYPE_CHECKING:
     from rpo.judging.quality import Quality
@@ -52,11 +52,12 @@ def cannot_tell(found: "Quality", speech: Speech) -> str:
     """Why noise could not be judged, if it could not."""
     if any(table["judged"].sum() > 1 for table in (found.domains, found.strata)):
         return ""
-    if found.task == "classification" and (found.domains["n"] >= MIN_ROWS).any():
+    fewest = FEWEST_JUDGED[found.task]
+    if found.task == "classification" and (found.domains["n"] >= fewest).any():
         return f"Cannot tell which labels are wrong: the columns hardly predict {found.prepared.target}."
     if len(found.domains) == 1:
         return "Cannot tell whether noise differs between domains: there is only one."
-    return f"Cannot tell whether noise differs: fewer than two {speech.many} have {MIN_ROWS} rows or more."
+    return f"Cannot tell whether noise differs: fewer than two {speech.many} have {fewest} rows or more."
 
 
 def noisy_domains(found: "Quality", speech: Speech) -> str:
@@ -177,11 +178,12 @@ def _level(found: "Quality", table: pd.DataFrame) -> str:
 
 def too_small(found: "Quality", speech: Speech) -> str:
     """How many domains are too small to judge."""
-    small = int((found.domains["n"] < MIN_ROWS).sum())
+    fewest = FEWEST_JUDGED[found.task]
+    small = int((found.domains["n"] < fewest).sum())
     if not small:
         return ""
     have = "has" if small == 1 else "have"
-    return f"{small:,} of {len(found.domains):,} {speech.many} {have} fewer than {MIN_ROWS} rows: too few to judge."
+    return f"{small:,} of {len(found.domains):,} {speech.many} {have} fewer than {fewest} rows: too few to judge."
 
 
 def _signed(value: float) -> str:

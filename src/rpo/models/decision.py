@@ -185,7 +185,7 @@ def _weight_without(problem: Problem, quality: Quality, flagged: tuple[int, ...]
     noise = (label_noise if problem.n_classes else number_noise)(part, said)[0]
     label = quality.assigned.labels[seen]
     weight = np.ones(len(problem.y))
-    weight[seen] = noise.weights(label, len(quality.assigned.names))[domain, label]
+    weight[seen] = noise.weights(label, len(quality.assigned.names), quality.misfit)[domain, label]
     return weight
 
 

@@ -93,7 +93,8 @@ def packed(model: Any) -> tuple[str, Arrays]:
         return "line", _ridge(model.line_)
     if isinstance(model, Additive):
         trees = under("trees", _boosted(model.trees_)) if model.trees else {}
-        return "additive", {**_basis(model.basis_), "pairs": model.pairs_, **_ridge(model.line_), **trees}
+        reach = {"reach": np.array([model.low_, model.high_])}
+        return "additive", {**_basis(model.basis_), "pairs": model.pairs_, **_ridge(model.line_), **reach, **trees}
     if isinstance(model, AdditiveClassifier):
         more = {**_scale(model.scale_), **_logistic(model.logistic_)}
         return "additive logistic", {**_basis(model.basis_), "pairs": model.pairs_, **more}
@@ -125,6 +126,7 @@ def unpacked(kind: str, arrays: Mapping[str, NDArray[Any]], inputs: int) -> Any:
         curves = Additive(trees=any(name.startswith("trees/") for name in arrays))
         curves.basis_, curves.pairs_ = _read_basis(arrays, inputs), _read_pairs(arrays, inputs)
         curves.line_, curves.offset_ = _read_ridge(arrays, width(curves)), np.zeros(0)
+        curves.low_, curves.high_ = _numbers(arrays, "reach", (2,))
         curves.n_features_in_ = inputs
         if curves.trees:
             curves.trees_ = _read_boosted(within("trees", arrays), inputs)

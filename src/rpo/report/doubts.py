@@ -3,9 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from rpo.functional.significance import SURE
-from rpo.functional.statistics import MIN_ROWS
 from rpo.judging.features import CHANCE, SHARE
-from rpo.judging.noise import MANY_WRONG, WORTH_TELLING
+from rpo.judging.noise import FEWEST_JUDGED, MANY_WRONG, WORTH_TELLING
 from rpo.judging.residuals import FOLDS
 from rpo.report.page_numbers import percent
 
@@ -41,7 +40,7 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (
     ]
     doubts = [
         "Noise is what these columns do not explain. A cause that no column records looks the same as a wrong value.",
-        f"Domains, groups and cells of fewer than {MIN_ROWS} rows are not judged.",
+        f"Domains, groups and cells of fewer than {FEWEST_JUDGED[found.task]} rows are not judged.",
         "A row far from what is expected may be right and rare. Look before correcting.",
     ]
     if len(found.domains) == 1:
