@@ -34,8 +34,10 @@ def numbers(truth, seed, *, domains=None, rows=None, noise=0.3, columns=5, offse
     return x, y, domain, level
 
 
-def labels(seed, *, classes=2, prevalence=None, intercept=0.0, domains=None, rows=None, bad=None, turned=0.4, steep=1.5):
-    """X, y, domain: two classes of any prevalence or three, straight or curved, log odds that differ up to `intercept`.
+def labels(
+    seed, *, classes=2, prevalence=None, intercept=0.0, domains=None, rows=None, bad=None, turned=0.4, steep=1.5
+):
+    """X, y, domain: two classes of any prevalence or three, straight or curved; log odds differ by `intercept`.
 
     Domain `bad` has a share `turned` of its labels turned.
     """

@@ -1,11 +1,12 @@
 """What the judgement must not say of ordinary tables, and must say of bad ones.
 
-Fast tests look at a few tables of each kind; the slow ones count over two hundred, on seeds never used to choose a rule.
+Fast tests look at a few tables of each kind; the slow ones count two hundred, on seeds that chose no rule.
 """
 
 import numpy as np
 import pytest
 from made import TRUTHS, labels, numbers
+
 from rpo.judging import quality
 
 FRESH = 1000  # seeds from here on were never looked at while rules were chosen
