@@ -3,7 +3,6 @@
 import numpy as np
 from scipy.stats import chi2
 
-from rpo.functional import screening
 from rpo.functional.screening import homogeneity, screen
 
 
@@ -128,5 +127,5 @@ def test_a_block_at_a_time_gives_the_same(monkeypatch):
     x, domain, cell = rng.normal(size=(300, 3)), rng.integers(0, 4, 300), rng.integers(0, 9, 300)
     y, trust = x.sum(1) + rng.normal(size=300), rng.uniform(0.1, 1, 300)
     whole = homogeneity(x, y, domain, np.ones(300), trust, cell)
-    monkeypatch.setattr(screening, "BLOCK", 64)
+    monkeypatch.setattr("rpo.mapped.BLOCK", 64)
     np.testing.assert_allclose(homogeneity(x, y, domain, np.ones(300), trust, cell), whole, rtol=1e-10)
