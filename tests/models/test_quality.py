@@ -82,7 +82,7 @@ def test_a_confounder_goes_and_may_be_kept(rng):
     assert rmse(model, away, y) < rmse(kept, away, y)
 
 
-@pytest.mark.parametrize("name", ["auto", "trees"])
+@pytest.mark.parametrize("name", [pytest.param("auto", marks=pytest.mark.slow), "trees"])
 def test_the_order_of_rows_changes_nothing(name, noisy, rng):
     X, y, domain, new, _ = noisy
     shuffled = rng.permutation(len(y))

@@ -126,8 +126,9 @@ def _records(folder):
     return set((folder / "runs").glob("*.json"))
 
 
-def test_killed_at_random_moments_it_still_ends_as_if_undisturbed(small, tmp_path):
-    """SIGKILL, five times, at random moments of the study; then the same command to the end."""
+@pytest.mark.parametrize("kills", [2, pytest.param(5, marks=pytest.mark.slow)])
+def test_killed_at_random_moments_it_still_ends_as_if_undisturbed(small, tmp_path, kills):
+    """SIGKILL at random moments of the study; then the same command to the end."""
     study = small.study(**small.KILLED)
     undisturbed = execute(study.runs(), Store(tmp_path / "undisturbed"), width=1, progress=False)
     folder = tmp_path / "killed"
@@ -136,7 +137,7 @@ def test_killed_at_random_moments_it_still_ends_as_if_undisturbed(small, tmp_pat
     moments, counts = random.Random(seed), []
     pipe = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with _start(folder, 1, "--fork", **pipe) as server:
-        for _ in range(5):
+        for _ in range(kills):
             before = len(_records(folder))
             print(file=server.stdin, flush=True)
             pid = int(server.stdout.readline())
