@@ -29,7 +29,6 @@ from rpo.studies.selection import get_rule
 from rpo.studies.specification import DataSpec, Run, Training, complete
 from rpo.studies.stacks import run_stack
 
-
 NEWER = {"anchor", "eqrm", "fishr", "ib-erm", "ib-irm", "mmd", "vrex"}  # not of the paper's twenty
 
 
