@@ -19,8 +19,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
 	touch $@
 
-demo: install ## train RPO on Cigar, write Radon's data-quality page, rerun the paper's Table 1 in small
-	$(BIN)/python examples/cigar.py
+demo: install ## judge and fit a real table, write its page, rerun the paper's Table 1 in small
 	$(BIN)/python examples/radon.py
 	$(BIN)/rpo bench table1 --profile quick --out out/table1-quick
 

@@ -134,7 +134,7 @@ def decision_words(model: Any) -> list[str]:
     elif judged is not None and ((judged.weight > 0) & (judged.weight < 1)).any():
         said = ["rows that look noisier count like the others: weights made held-out domains surely worse"]
     else:
-        said = ["all rows count the same: none is surely noisier than the others"] if judged is not None else []
+        said = ["all rows count the same: none is noisy enough to count less"] if judged is not None else []
     if len(model.dropped_):
         names = [str(name) for name in model.dropped_["feature"]]
         said.append(f"dropped, because their relation to the target differs between domains: {_list(names)}")
