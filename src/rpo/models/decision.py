@@ -18,6 +18,7 @@ from rpo.models.learners import Learners, fitted, outputs
 from rpo.progress import Bar
 
 FOLDS = 5
+MUCH = 1.05  # times the error: more is a price for weights that noise cannot explain
 FEWEST = 4  # domains that can veto: fewer share what is wrong with them too easily
 
 
@@ -111,21 +112,14 @@ class Trial:
         return np.bincount(group, counts * self.squared(value)) / np.maximum(mass, 1e-300), mass
 
     def surely_worse(self, value: Array, reference: Array) -> float:
-        """The p of one being no worse than the other, paired over domains: on trusted rows, and on those that are not.
-
-        Noise is as large for any model. Where rows that count less are predicted worse for it, they were no noise.
-        """
+        """The p of one being no worse than the other, paired over domains that count by their trusted rows."""
         (one, mass), (other, _) = self.by_domain(value, trusted=True), self.by_domain(reference, trusted=True)
-        p = worse(one, other, mass)
-        poor = self.problem.weight * (self.weight < 1)
-        there = np.bincount(self.problem.domain, poor) > 0
-        if not there.any():
-            return p
-        one, other = (
-            np.log(np.maximum(np.bincount(self.problem.domain, poor * self.squared(said))[there], 1e-300))
-            for said in (value, reference)
-        )
-        return min(1.0, 2 * p, 2 * worse(one, other, np.ones(len(one))))
+        return worse(one, other, mass)
+
+    def least_error(self, found: Mapping[str, Array]) -> float:
+        """The smallest root mean squared error of any learner on held-out domains, every row counted in full."""
+        errors = [float(np.sqrt(np.average(self.squared(v), weights=self.problem.weight))) for v in found.values()]
+        return min(errors)
 
 
 def worse(one: Array, other: Array, mass: Array) -> float:
@@ -218,20 +212,36 @@ def decided(
     found = {one: trial.held_out(learners, one, bar) for one in every}
     value = {one: trial.mixed(parts) for one, parts in found.items()}
     p = {one: trial.surely_worse(value[one], value[PLAIN]) for one in every}
+    all_rows = {one: trial.least_error(parts) for one, parts in found.items()}
+    veto = {one: _veto(one, p[one], all_rows, trial.problem.n_domains) for one in every}
 
     def go(one: Candidate, asked: str) -> bool:
-        return one in p and (asked == "on" or p[one] >= SURE)
+        return one in veto and (asked == "on" or not veto[one])
 
     chosen = Candidate(go(Candidate(True, False), weights), go(Candidate(False, True), screen))
-    if chosen == Candidate(True, True) and "on" not in (weights, screen) and p[chosen] < SURE:
+    if chosen == Candidate(True, True) and "on" not in (weights, screen) and veto[chosen]:
         chosen = min((Candidate(True, False), Candidate(False, True)), key=lambda one: value_error(trial, value[one]))
     shown = {one: {**(found[one] if len(learners) > 1 else {}), "quality": value[one]} for one in every}
     table = _table(trial, shown)
     of = [one for one, parts in shown.items() for _ in parts]
     table["p_worse"] = [p[one] for one in of]
     table["chosen"] = [one == chosen for one in of]
-    table["why"] = [_why(one, chosen, p[one], weights, screen) for one in of]
+    table["why"] = [_why(one, chosen, veto[one], weights, screen) for one in of]
     return chosen, table
+
+
+def _veto(one: Candidate, p: float, all_rows: Mapping[Candidate, float], domains: int) -> str:
+    """Why held-out domains are against a candidate; empty if they are not.
+
+    Noise is as large for any model: if rows that count less are only noise, weights cost nothing even where all rows
+    are counted in full. If they cost much there, these rows were large rather than noisy.
+    """
+    if p < SURE:
+        return "surely worse on held-out domains"
+    plain = all_rows[Candidate(False, one.screen)]
+    if one.weights and domains >= FEWEST and all_rows[one] > MUCH * plain:
+        return f"{100 * (all_rows[one] / plain - 1):.0f} % worse where every row of held-out domains counts in full"
+    return ""
 
 
 def value_error(trial: Trial, value: Array) -> float:
@@ -240,16 +250,16 @@ def value_error(trial: Trial, value: Array) -> float:
     return float(np.sqrt(mass @ error / mass.sum()))
 
 
-def _why(one: Candidate, chosen: Candidate, p: float, weights: str, screen: str) -> str:
+def _why(one: Candidate, chosen: Candidate, veto: str, weights: str, screen: str) -> str:
     asked = [word for word, used, how in (("weights", one.weights, weights), ("screen", one.screen, screen)) if used]
     forced = [word for word in asked if {"weights": weights, "screen": screen}[word] == "on"]
     if one == chosen:
         if one == PLAIN:
             return "all else was vetoed"
-        return f"asked for by {' and '.join(forced)}='on'" if forced else "not surely worse on held-out domains"
+        return f"asked for by {' and '.join(forced)}='on'" if forced else "held-out domains are not against it"
     if one == PLAIN:
         return "what the others are compared with"
-    return "vetoed: surely worse on held-out domains" if p < SURE else "part of it only, or more than it, was chosen"
+    return f"vetoed: {veto}" if veto else "part of it only, or more than it, was chosen"
 
 
 def _table(trial: Trial, found: Mapping[Candidate, Mapping[str, Array]]) -> pd.DataFrame:

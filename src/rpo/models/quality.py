@@ -264,6 +264,8 @@ class _Quality(BaseEstimator):  # type: ignore[misc]
         folds = len(np.unique(trial.fold))
         with Bar(folds * (len(learners) + 3), "deciding", self.verbose) as bar:
             chosen, table = decided(trial, tried, self.weights, self.screen, bar)
+            if not chosen.weights:  # then rows count alike in every figure, too
+                trial = replace(trial, weight=np.ones(len(trial.weight)))
             found = trial.held_out(learners, chosen, bar)
             value = trial.mixed(found)
             stock = {"linear": linear(classes), "trees": trees(classes, self._seed())}

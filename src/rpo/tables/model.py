@@ -132,7 +132,7 @@ def decision_words(model: Any) -> list[str]:
     if less:
         said = [f"{less:,} of {len(model.weight_):,} rows count less, for they are noisier than the others"]
     elif judged is not None and ((judged.weight > 0) & (judged.weight < 1)).any():
-        said = ["rows that look noisier count like the others: weights made held-out domains surely worse"]
+        said = ["rows that look noisier count like the others: held-out domains are worse if they count less"]
     else:
         said = ["all rows count the same: none is noisy enough to count less"] if judged is not None else []
     if len(model.dropped_):
