@@ -1,6 +1,7 @@
 """Studies on a Dask cluster: real processes on the loopback interface, and what happens when they die."""
 
 import asyncio
+import gc
 import os
 import runpy
 import signal
@@ -174,6 +175,8 @@ def test_an_address_that_nobody_answers_is_one_line_within_ten_seconds(tmp_path)
             connect(address)
     assert time.monotonic() - start < 10
     assert "\n" not in str(caught.value)
+    # No half-made client is left: collected while another starts, it would wait for that one, and that one for it.
+    assert not [one for one in gc.get_objects() if type(one).__name__ == "Client" and one.status != "closed"]
 
 
 def test_something_else_that_answers_is_one_line(tmp_path):

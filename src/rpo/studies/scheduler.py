@@ -3,6 +3,7 @@
 Nothing heavy is imported here, so that a command can ask before it does anything else.
 """
 
+import gc
 import logging
 from typing import TYPE_CHECKING
 
@@ -36,10 +37,12 @@ def connect(address: str) -> "Client":
         return Client(address, timeout=PATIENCE, set_as_default=False, name="rpo")  # type: ignore[no-untyped-call]
     except Exception as error:  # whatever listens there may say anything
         words = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(
-            f"no Dask scheduler answers at {address} ({words[:120]}): start one with `dask scheduler`, "
-            "or leave --cluster out to work on this machine"
-        ) from None
+    # A client that failed is still about: it goes now, not when another starts, for the two would wait for each other.
+    gc.collect()
+    raise InputError(
+        f"no Dask scheduler answers at {address} ({words[:120]}): start one with `dask scheduler`, "
+        "or leave --cluster out to work on this machine"
+    )
 
 
 def reached(address: str) -> str:
