@@ -49,9 +49,14 @@ def domains(rounds: int) -> list[Row]:
 
 def many_domains(rounds: int) -> list[Row]:
     """CORAL, which has a covariance a domain, where domains are more than features."""
-    data = table(10, 4_000, 65)
-    time = medians({name: stepper(name, data, HIDDEN) for name in ("erm-l2", "coral")}, rounds)
-    return [row("step of coral over ERM, 65 domains, 4,000 rows", time["coral"] / time["erm-l2"], aim="at most 5")]
+    found = []
+    for n, words in ((4_000, "4,000 rows in all"), (65 * 4_000, "4,000 rows each")):
+        data = table(10, n, 65)
+        time = medians({name: stepper(name, data, HIDDEN) for name in ("erm-l2", "coral")}, min(rounds, 5))
+        found.append(
+            row(f"step of coral over ERM, 65 domains, {words}", time["coral"] / time["erm-l2"], aim="at most 5")
+        )
+    return found
 
 
 def cap(rounds: int) -> list[Row]:

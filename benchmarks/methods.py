@@ -45,6 +45,7 @@ ARITHMETIC = {
     "rpo-pen": ("as erm-lip", ERM + 5 * BACK),
     "rpo-permuted": ("as erm-lip", ERM + 5 * BACK),
     "rpo-uniform": ("as erm-lip", ERM + 5 * BACK),
+    "rpo-weights": ("as erm-lip", ERM + 5 * BACK),
     "rsc": ("the head three times more", ERM),
     "sagnet": ("none", ERM),
     "sat-irm": ("none", ERM),
