@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from rpo.exceptions import InputError
-from rpo.io import read_regular
+from rpo.io import read_regular, words_of
 
 MANIFEST = "manifest.json"
 MANIFEST_BYTES = 1 << 16
@@ -155,7 +155,7 @@ def _manifest(folder: Path) -> dict[str, dict[str, int | str]]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{place} is not a manifest ({str(error)[:80]}): save the model again") from None
+        raise InputError(f"{place} is not a manifest ({words_of(error, 80)}): save the model again") from None
     return dict(files)
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 
 from rpo.exceptions import InputError
+from rpo.io import printable, words_of
 
 LABEL_KINDS = "biufUO"
 # The most that is read of each file. Memory is a few times that at the most, whatever the files say.
@@ -32,8 +33,7 @@ def read_card(content: bytes, folder: Path, needed: Iterable[str] = ()) -> dict[
     try:
         card = json.loads(content)
     except (ValueError, RecursionError) as error:
-        words = " ".join(str(error).split())[:120]
-        raise InputError(f"{folder / 'model.json'} cannot be read ({words}): save the model again") from None
+        raise InputError(f"{folder / 'model.json'} cannot be read ({words_of(error)}): save the model again") from None
     if not isinstance(card, dict) or not {"class", *needed} <= set(card) or not isinstance(card["class"], str):
         raise InputError(f"{folder / 'model.json'} is not the card of a model: save the model again")
     return card
@@ -48,7 +48,9 @@ def check_format(card: Mapping[str, Any], known: int, folder: Path) -> None:
     """
     found = card.get("format")
     if found != known:
-        raise InputError(f"{folder} is of format {str(found)[:20]}, this version reads {known}: use a matching version")
+        raise InputError(
+            f"{folder} is of format {printable(str(found))[:20]}, this version reads {known}: use a matching version"
+        )
 
 
 def versions(*names: str) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """`rpo compare`: what helps on this table?"""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,13 +20,14 @@ from rpo.cli.tables import (
     TablePath,
     Target,
     check_report,
+    echo_json,
     names_in,
     origin,
-    printable,
     records,
     say_notes,
     show,
 )
+from rpo.io import printable
 
 STOPPED = 130  # the exit code of a command that Ctrl-C ended
 FIRST = ("quality", "linear", "trees", "erm-l2", "rpo")  # shown by domain, as many as fit 80 columns
@@ -116,7 +116,7 @@ def compare(
         tables = {"methods": records(found.methods), "domains": records(found.domains)}
         words = {"verdict": found.verdict, "protocol": found.protocol, "notes": found.prepared.notes}
         more = {"failed": found.failed, "stopped": found.stopped}
-        typer.echo(json.dumps({**words, **more, **tables}, ensure_ascii=False, indent=1))
+        echo_json({**words, **more, **tables})
         raise typer.Exit(STOPPED if found.stopped else 0)
     say_notes(found.prepared.notes)
     shorter = {"deviation": "±", "worst domain": "worst", "p paired": "p"}

@@ -1,6 +1,5 @@
 """`rpo fit`: a model of a table, as a folder."""
 
-import json
 import signal
 import sys
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from rpo.cli.tables import (
     TablePath,
     Target,
     check_report,
+    echo_json,
     names_in,
     origin,
     records,
@@ -143,7 +143,7 @@ def fit(
     if as_json:
         found = {"folder": str(out), "task": model.task, "rows": model.rows, "notes": list(model.notes)}
         found |= {**_figures(model.estimator), "report": str(report) if report else None}
-        typer.echo(json.dumps(found, ensure_ascii=False, indent=1))
+        echo_json(found)
         return
     say_notes(model.notes)
     _show(model)

@@ -310,6 +310,10 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             self, X, reset=False, dtype="numeric", ensure_all_finite=False, allow_nd=self.module is not None
         )
         check_finite(rows, self._names(rows))
+        return self._forward(rows)
+
+    def _forward(self, rows: NDArray[Any]) -> torch.Tensor:
+        """f(x) for rows that were checked, `(n, c)`."""
         method, _ = self._method()
         net = self._net(method, tuple(rows.shape[1:]))
         params = {name: torch.as_tensor(value)[None] for name, value in self.params_.items()}

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from rpo.exceptions import InputError
 from rpo.folders import read_folder, write_folder
 from rpo.frames.columns import LARGEST, Column, names_of
+from rpo.io import words_of
 from rpo.models.learners import Stack, outputs
 from rpo.models.packing import packed, under, unpacked, within
 from rpo.models.quality import QualityClassifier, QualityRegressor
@@ -81,8 +82,7 @@ def from_folder(folder: Path, *, made_by: str = "save") -> Quality:
     except InputError:
         raise
     except WRONG as error:
-        words = " ".join(str(error).split())[:120]
-        raise InputError(f"{folder} is not a whole model ({words or type(error).__name__}): save it again") from None
+        raise InputError(f"{folder} is not a whole model ({words_of(error)}): save it again") from None
 
 
 def files_of(model: Quality) -> dict[str, bytes]:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from rpo.exceptions import InputError
 from rpo.folders import read_folder, write_folder
 from rpo.frames.columns import LARGEST, Column
-from rpo.io import Task
+from rpo.io import Task, printable, words_of
 from rpo.models import QualityClassifier, QualityRegressor
 from rpo.models.saving import files_of, load
 from rpo.plain import LIMITS, WRONG
@@ -104,9 +104,7 @@ def load_model(path: str | os.PathLike[str]) -> TableModel:
     except InputError:
         raise
     except WRONG as error:
-        raise InputError(
-            f"{folder} is not a whole model ({' '.join(str(error).split())[:120]}): fit it again"
-        ) from None
+        raise InputError(f"{folder} is not a whole model ({words_of(error)}): fit it again") from None
     return model
 
 
@@ -117,7 +115,7 @@ def _card(folder: Path) -> TableCard:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the file"
-        words = f"{where}: {first['msg']}"[:160]
+        words = printable(f"{where}: {first['msg']}")[:160]
         raise InputError(f"{folder / 'table.json'} is not as `rpo fit` writes it ({words})") from None
     if not card.columns:
         raise InputError(f"{folder / 'table.json'} names no columns: it is no model of a table")

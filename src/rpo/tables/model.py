@@ -70,6 +70,7 @@ def fit_table(
         raise InputError(f"a threshold is a probability for one of two classes: got {threshold} and {len(classes)}")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%", UserWarning)
         if method in NAMED:
             kind = QualityRegressor if ready.task == "regression" else QualityClassifier
             estimator = kind(method, grouping=grouping, random_state=random_state, verbose=verbose)
