@@ -76,13 +76,18 @@ def read_regular(path: Path, most: int) -> bytes:
     except OSError as error:
         link = error.errno == errno.ELOOP
         raise InputError(f"{path} {'is a link' if link else f'cannot be read ({error.strerror})'}") from None
-    with open(number, "rb") as file:
+    try:
         found = os.fstat(number)
         if not stat.S_ISREG(found.st_mode):
             raise InputError(f"{path} is not a regular file")
         if found.st_size > most:
             raise InputError(f"{path} has {found.st_size:,} bytes, more than {most:,}")
-        return file.read(found.st_size)  # not `most`: as much memory would be taken at once
+        with open(number, "rb", closefd=False) as file:
+            return file.read(found.st_size)  # not `most`: as much memory would be taken at once
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror})") from None
+    finally:
+        os.close(number)
 
 
 def check_not_input(out: Path | None, option: str, *inputs: Path) -> None:
