@@ -39,6 +39,23 @@ def read_card(content: bytes, folder: Path, needed: Iterable[str] = ()) -> dict[
     return card
 
 
+def card_bytes(card: Mapping[str, Any]) -> bytes:
+    """The card as it is written to `model.json`.
+
+    >>> card_bytes({"name": "\\ud800"})
+    Traceback (most recent call last):
+    rpo.exceptions.InputError: a name or label holds '\\ud800', which is half a character: correct it before fitting
+    """
+    text = json.dumps(card, indent=2, ensure_ascii=False, allow_nan=False)
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        half = text[error.start]
+        raise InputError(
+            f"a name or label holds {half!r}, which is half a character: correct it before fitting"
+        ) from None
+
+
 def check_format(card: Mapping[str, Any], known: int, folder: Path) -> None:
     """Refuse a card of another format than the one that is known.
 

@@ -19,9 +19,10 @@ from rpo.engine import Config, Data, Net, factory, make_data, mlp, predict, trai
 from rpo.engine.config import default_batch_size
 from rpo.engine.method import State
 from rpo.engine.training import first_stage, net_of
-from rpo.estimators.inputs import Array, check_finite, check_kinds, check_weight, is_widths, weighted_moments
+from rpo.estimators.inputs import Array, check_finite, check_kinds, is_widths, weighted_moments
 from rpo.estimators.quality import fitted_penalties, quality_table
 from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning
+from rpo.frames.preparing import check_moments, check_weight
 from rpo.functional.losses import Task
 from rpo.grouping import find_strata
 from rpo.grouping.strata import chosen_grouping, codes
@@ -147,6 +148,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         )
         check_finite(rows, self._names(rows))
         target = column_or_1d(target, warn=True)
+        check_moments(target)
         weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
         check_weight(weight)
         return rows, target, weight

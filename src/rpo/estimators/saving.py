@@ -1,7 +1,6 @@
 """A fitted model as a folder: numbers in `weights.safetensors`, everything else in `model.json`, checksums in
 `manifest.json`; no pickle anywhere."""
 
-import json
 import math
 import os
 from collections.abc import Callable, Mapping
@@ -26,6 +25,7 @@ from rpo.io import words_of
 from rpo.plain import (
     LIMITS,
     WRONG,
+    card_bytes,
     check_format,
     column,
     is_float,
@@ -62,8 +62,7 @@ def files_of(model: DomainEstimator) -> dict[str, bytes]:
         raise InputError(
             f"the parameters were changed since the fit ({words_of(error)}): fit the model again"
         ) from None
-    card = json.dumps(_card(model), indent=2, ensure_ascii=False, allow_nan=False)
-    return {"model.json": card.encode(), "weights.safetensors": save_arrays(_arrays(model))}
+    return {"model.json": card_bytes(_card(model)), "weights.safetensors": save_arrays(_arrays(model))}
 
 
 def load(path: str | os.PathLike[str], *, module: nn.Module | Callable[..., nn.Module] | None = None) -> Any:

@@ -34,6 +34,7 @@ MOST_DOMAINS = 2_000
 # Whole numbers with at most this many values are taken for classes, unless the user says otherwise.
 FEW_VALUES = 10
 WITHOUT_DOMAIN = "all"
+MOST_WEIGHT = 1e9  # a weight counts rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +192,32 @@ def domain_labels(frame: pd.DataFrame, domain: str | None) -> NDArray[Any]:
             f"the domain {domain!r} has {number:,} values, more than {MOST_DOMAINS:,}: group them into fewer"
         )
     return labels
+
+
+def check_moments(y: NDArray[Any]) -> None:
+    """Refuse a target of dates or durations, which NumPy would turn into odd numbers.
+
+    >>> check_moments(np.array(["2020-01-31"], dtype="M8[D]"))
+    Traceback (most recent call last):
+    rpo.exceptions.InputError: the target holds datetime64[D]: turn them into numbers or classes first
+    """
+    if y.dtype.kind in "mM":
+        raise InputError(f"the target holds {y.dtype}: turn them into numbers or classes first")
+
+
+def check_weight(weight: NDArray[np.float64]) -> None:
+    """Refuse weights of rows that sums of rows cannot hold.
+
+    >>> check_weight(np.array([1.0, 1e30]))
+    Traceback (most recent call last):
+    rpo.exceptions.InputError: sample_weight ranges from 1 to 1e+30: rescale it to lie between 1e-09 and 1e+09, or zero
+    """
+    used = weight[weight > 0]
+    if len(used) and (used.max() > MOST_WEIGHT or used.min() < 1 / MOST_WEIGHT):
+        raise InputError(
+            f"sample_weight ranges from {used.min():.3g} to {used.max():.3g}: "
+            f"rescale it to lie between {1 / MOST_WEIGHT:g} and {MOST_WEIGHT:g}, or zero"
+        )
 
 
 def _features(

@@ -1,7 +1,6 @@
 """A fitted Quality model as a folder: `model.json` to read, numbers in `weights.safetensors`, checksums in
 `manifest.json`; a network in two files of its own. No pickle: nothing in a folder names code."""
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +22,7 @@ from rpo.models.quality import QualityClassifier, QualityRegressor
 from rpo.plain import (
     LIMITS,
     WRONG,
+    card_bytes,
     check_format,
     column,
     is_float,
@@ -121,7 +121,7 @@ def files_of(model: Quality) -> dict[str, bytes]:
         "tables": {name: table(getattr(model, name)) for name in TABLES},
         "versions": versions("rpo", "numpy", "scikit-learn"),
     }
-    files["model.json"] = json.dumps(card, indent=2, ensure_ascii=False, allow_nan=False).encode()
+    files["model.json"] = card_bytes(card)
     files["weights.safetensors"] = save_arrays({name: np.array(values, order="C") for name, values in arrays.items()})
     return files
 
