@@ -17,6 +17,7 @@ from rpo.exceptions import InputError
 from rpo.io import printable, words_of
 
 LABEL_KINDS = "biufUO"
+MOST_CLASSES = 10_000
 # The most that is read of each file. Memory is a few times that at the most, whatever the files say.
 LIMITS = {"model.json": 16 << 20, "weights.safetensors": 256 << 20}
 # What a card that nobody checked may raise on its way to a model.
@@ -132,6 +133,21 @@ def read_column(saved: Mapping[str, Any]) -> NDArray[Any]:
     if not all(value is None or isinstance(value, str | int | float) for value in values):
         raise ValueError("labels that are lists")
     return np.array(values, dtype=np.dtype(saved["dtype"]))
+
+
+def read_labels(name: str, saved: Mapping[str, Any]) -> NDArray[Any]:
+    """Labels as they were, each once, and of classes no more than a prediction can have columns for.
+
+    >>> read_labels("domains_", {"dtype": "|i1", "values": [1, 1]})
+    Traceback (most recent call last):
+    ValueError: domains_ names something twice
+    """
+    labels = read_column(saved)
+    if len({(type(value), value) for value in labels.tolist()}) != len(labels):
+        raise ValueError(f"{name} names something twice")
+    if name == "classes_" and len(labels) > MOST_CLASSES:
+        raise ValueError(f"it has more than {MOST_CLASSES:,} classes")
+    return labels
 
 
 def table(frame: pd.DataFrame) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from rpo.plain import (
     is_float,
     plain,
     read_card,
-    read_column,
+    read_labels,
     read_table,
     table,
     versions,
@@ -138,7 +138,7 @@ def _restore(model: DomainEstimator, card: dict[str, Any], arrays: dict[str, NDA
             setattr(model, name, value)
     for name, saved in card["labels"].items():
         if name in LABELS:
-            setattr(model, name, read_column(saved))
+            setattr(model, name, read_labels(name, saved))
     for prefix, attribute in (("weights/", "params_"), ("state/", "state_")):
         found = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
         setattr(model, attribute, found)
@@ -154,10 +154,6 @@ def _check(model: DomainEstimator) -> None:
         raise ValueError("its inputs or layers are no numbers of such")
     if model.dtype_ not in DTYPES:
         raise ValueError("it computes in no precision that is known")
-    for name in LABELS:
-        labels = getattr(model, name, np.empty(0)).tolist()
-        if len(set(labels)) != len(labels):
-            raise ValueError(f"{name} names something twice")
     classes = len(getattr(model, "classes_", ()))
     if classes != {"regression": 0, "binary": 2}.get(model.task_, max(classes, 3)):
         raise ValueError(f"{classes} classes are not those of a {model.task_} model")

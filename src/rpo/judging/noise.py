@@ -72,7 +72,7 @@ class NumberNoise:
 
     @property
     def _usual(self) -> Array:
-        """σ̃ of every domain, above zero: of all rows where nothing is known, and never so small that ratios overflow."""
+        """σ̃ of every domain, above zero: that of all rows where nothing is known; ratios to it do not overflow."""
         found, size = shrunk(self.by_domain), np.abs(self.residual)
         largest = float(size.max(initial=0.0)) or 1.0
         common = largest * float(np.sqrt(np.mean((size / largest) ** 2))) or 1.0

@@ -16,7 +16,7 @@ from sklearn.preprocessing import SplineTransformer
 from rpo.exceptions import InputError
 from rpo.functional.ridge import Array, Ridge
 from rpo.judging.learners import Additive, AdditiveClassifier, Basis, Coarse, Line
-from rpo.models.nodes import Arrays, Boosted, Forest, Nodes, probabilities
+from rpo.models.nodes import LEAST_BYTES, Arrays, Boosted, Forest, Nodes, probabilities
 
 MOST_CURVES = 1_000_000  # numbers that make up the knots of all curves
 
@@ -183,9 +183,12 @@ def _first(model: Pipeline | Steps) -> Any:
 
 
 def _numbers(arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> Array:
-    found = np.asarray(arrays[name], dtype=np.float64)
-    if found.shape != shape or not np.isfinite(found).all():
-        raise ValueError(f"{name} is of another shape or not finite")
+    found = np.asarray(arrays[name])
+    if found.shape != shape or found.dtype.itemsize < LEAST_BYTES:  # bytes would become eight times as many
+        raise ValueError(f"{name} is of another shape or type")
+    found = found.astype(np.float64)
+    if not np.isfinite(found).all():
+        raise ValueError(f"{name} is not finite")
     return found
 
 

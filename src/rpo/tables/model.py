@@ -21,6 +21,7 @@ from rpo.progress import Show
 OURS, PLAIN = "rpo", "erm-l2"  # the method compared with plain training
 AUTO = "auto"
 MOST_NAMED = 5
+MOST_FILLED = 50_000_000  # numbers made of a table that lacks most of the columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,6 +189,9 @@ def predict_table(model: TableModel, frame: pd.DataFrame) -> tuple[pd.DataFrame,
     lacking = [column for column in model.columns if column.name not in frame.columns]
     if len(lacking) == len(model.columns):
         raise InputError(f"the table has none of the columns of the model: it needs {_list([c.name for c in lacking])}")
+    numbers = len(frame) * len(names_of(model.columns)[0])
+    if 2 * len(lacking) > len(model.columns) and numbers > MOST_FILLED:
+        raise InputError(f"the table lacks {len(lacking):,} of the {len(model.columns):,} columns of the model")
     notes = [_lacking(column) for column in lacking]
     given = frame.assign(**{column.name: np.nan for column in lacking}) if lacking else frame
     for column in model.columns:
