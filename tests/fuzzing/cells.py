@@ -19,8 +19,8 @@ TEXTS = (
     "\U0001f600", "\u202eabc", "\u0000", "\x1b[2J", "\x1b]0;x\x07", "\x7f", "\u200b", "\ufeff", "\ud7ff", "\uffff",
     "<script>alert(1)</script>", "[x](http://evil.example)", "![i](http://evil.example/i)", "www.evil.example",
     "https://evil.example", "`rm`", "{{7*7}}", "{%x%}", "{0}", "%s%n", "=1+1", "@SUM(A1)", "+cmd|' /C calc'!A0",
-    "'; DROP TABLE x;--", "../../etc/passwd", "/dev/zero", "C:\\nul", "\\", "|", "&amp;", "a,b", 'a"b', "a\nb", "a\r\nb",
-    "[bold]x[/bold]", "[/]", "[link=file:///etc/passwd]x[/link]", "(missing)", "all", "x" * 300, "y" * 20_000,
+    "'; DROP TABLE x;--", "../../etc/passwd", "/dev/zero", "C:\\nul", "\\", "|", "&amp;", "a,b", 'a"b', "a\nb",
+    "a\r\nb", "[bold]x[/bold]", "[/]", "[link=file:///etc/passwd]x[/link]", "(missing)", "all", "x" * 300, "y" * 20_000,
 )  # fmt: skip
 DATES = (
     "2020-01-31", "2020-02-30", "0001-01-01", "9999-12-31", "10000-01-01", "0000-00-00", "1600-02-29", "2262-04-12",
@@ -28,13 +28,13 @@ DATES = (
 )  # fmt: skip
 NAMES = (
     "", " ", "y", "d", "x", "prediction", "probability of a", "probability of yes", "domain", "target", "stratum",
-    "weight", "row", "index", "__index_level_0__", "x missing", "x=a", "level_0", "n", "noise", "p", "a__b", "__class__",
-    "\x1b[2J", "<b>", "[x](http://evil.example)", "a,b", 'a"b', "a\nb", "日本語", "\u202e", "z" * 5_000, "0", "1e5", "001",
-    "nan", "True", "--help", "-t", "{x}", "%s", "a.b", "a/b",
+    "weight", "row", "index", "__index_level_0__", "x missing", "x=a", "level_0", "n", "noise", "p", "a__b",
+    "__class__", "\x1b[2J", "<b>", "[x](http://evil.example)", "a,b", 'a"b', "a\nb", "日本語", "\u202e", "z" * 5_000,
+    "0", "1e5", "001", "nan", "True", "--help", "-t", "{x}", "%s", "a.b", "a/b",
 )  # fmt: skip
 ENCODINGS = (
-    "utf-8", "utf-8", "utf-8", "latin-1", "cp1252", "utf-16", "utf-16-le", "utf-32", "utf-8-sig", "ascii", "cp037", "utf-7",
-    "shift_jis", "big5", "iso2022_jp", "idna", "rot13", "hex", "unicode_escape", "klingon", "", "\x00",
+    "utf-8", "utf-8", "utf-8", "latin-1", "cp1252", "utf-16", "utf-16-le", "utf-32", "utf-8-sig", "ascii", "cp037",
+    "utf-7", "shift_jis", "big5", "iso2022_jp", "idna", "rot13", "hex", "unicode_escape", "klingon", "", "\x00",
 )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Model folders that somebody spoiled: damaged by accident, or changed on purpose with a manifest that fits.
 
-What was damaged must be refused, or predict as before. What was changed on purpose must be refused, or be a model: it may
-predict something else, but finite numbers, soon, and within the memory that its files need.
+What was damaged must be refused, or predict as before. What was changed on purpose must be refused, or be a model: it
+may predict something else, but finite numbers, soon, and within the memory that its files need.
 """
 
 import json
@@ -246,11 +246,12 @@ BY_ACCIDENT: tuple[Callable[[Rng, Path], None], ...] = (flip, flip, flip, damage
 # --- on purpose -------------------------------------------------------------------------------------------------------
 
 VALUES: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, 2, 3, 10**6, 10**9, 2**31, 2**63, 2**64, 10**30, -(10**30), 0.5, -0.5, 1e-300, 1e300, 1e308,
-    float("nan"), float("inf"), "", "a", "nan", "inf", "<U1000000000", "<U9", "|O", "O", "V8", "<f8", "<i1", "|b1", "M8[ns]",
-    [], {}, [[]], [None], [0] * 1000, ["a"] * 1000, {"float": "nan"}, {"float": "inf"}, {"float": "x"}, {"a": 1},
-    "x" * 100_000, "regression", "classification", "binary", "multiclass", "number", "category", "date", "rpo", "erm-l2", "mtl",
-    "QualityRegressor", "RPOClassifier", "auto", "trees", "network", "forest", "line", "constant", [10**5, 10**5], [1] * 200,
+    None, True, False, 0, 1, -1, 2, 3, 10**6, 10**9, 2**31, 2**63, 2**64, 10**30, -(10**30), 0.5, -0.5, 1e-300, 1e300,
+    1e308, float("nan"), float("inf"), "", "a", "nan", "inf", "<U1000000000", "<U9", "|O", "O", "V8", "<f8", "<i1",
+    "|b1", "M8[ns]", [], {}, [[]], [None], [0] * 1000, ["a"] * 1000, {"float": "nan"}, {"float": "inf"}, {"float": "x"},
+    {"a": 1}, "x" * 100_000, "regression", "classification", "binary", "multiclass", "number", "category", "date",
+    "rpo", "erm-l2", "mtl", "QualityRegressor", "RPOClassifier", "auto", "trees", "network", "forest", "line", "constant",
+    [10**5, 10**5], [1] * 200,
 )  # fmt: skip
 
 

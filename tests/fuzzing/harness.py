@@ -1,7 +1,7 @@
 """One command in this process, watched: how it ended, what it said, how long it took and how much memory it needed.
 
-A process for each of thousands of inputs would take days. So commands run here, with an alarm for what hangs and a limit
-of memory for what would not stop; a process that dies of an input all the same is noticed by whoever started it.
+A process for each of thousands of inputs would take days. So commands run here, with an alarm for what hangs and a
+limit of memory for what would not stop; a process that dies of an input all the same is noticed by whoever started it.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ CLEAR = Path("/proc/self/clear_refs")
 
 
 class Hangs(BaseException):
-    """Nobody but the harness may catch this; a library that turns it into an error of its own has taken too long, too."""
+    """Nobody but the harness may catch this; where a library turns it into its own error, time tells."""
 
 
 @dataclass(frozen=True)

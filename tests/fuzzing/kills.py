@@ -1,7 +1,7 @@
-"""`python -m tests.fuzzing.kills FOLDER compare|fit|save|get`: the process that gets killed.
+"""`python -m tests.fuzzing.kills FOLDER`: the process that gets killed.
 
-For every line of standard input, a command, it forks, runs the command in the child, and says the child's number and how
-it ended: one import of everything for many kills.
+For every line of standard input, a command, it forks, runs the command in the child, and says the child's number and
+how it ended: one import of everything for many kills.
 """
 
 import hashlib
@@ -50,23 +50,21 @@ def many_tables(folder: Path) -> Path:
     return folder / recipes.WHEEL
 
 
-def save_for_ever(folder: Path) -> None:
-    """Two models saved to the same place in turn, until the process is killed."""
+def two_models(folder: Path) -> list[Any]:
+    """A network and trees."""
     import rpo
 
     frame = pd.read_csv(folder / "t.csv")
     X, options = frame[["x", "z"]].to_numpy(), {"domains": frame["d"].to_numpy()}
     network = rpo.DomainRegressor(hidden=(8,), steps=5).fit(X, frame["y"], **options)
-    trees = rpo.QualityRegressor("trees", weights="off", screen="off").fit(X, frame["y"], **options)
-    while True:
-        for model in (network, trees):
+    return [network, rpo.QualityRegressor("trees", weights="off", screen="off").fit(X, frame["y"], **options)]
+
+
+def run(folder: Path, words: list[Any], models: list[Any]) -> None:
+    """A command in this process, or the saving of models to one place in turn, until it is killed."""
+    while words == ["save"]:
+        for model in models:
             model.save(folder / "model")
-
-
-def run(folder: Path, words: list[Any]) -> None:
-    """A command in this process, or the saving of models."""
-    if words == ["save"]:
-        save_for_ever(folder)
     sys.argv = ["rpo", *words]
     sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (it ends with the process)
     main()
@@ -76,16 +74,16 @@ if __name__ == "__main__":
     place = Path(sys.argv[1])
     table(place)
     many_tables(place)
-    import rpo.models.saving
     import rpo.report
     import rpo.studies.comparison  # noqa: F401
 
+    made = two_models(place)
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
             code = 1
             try:
-                run(place, json.loads(line))
+                run(place, json.loads(line), made)
                 code = 0
             except SystemExit as stop:
                 code = stop.code if isinstance(stop.code, int) else 0

@@ -1,4 +1,4 @@
-"""Tables that somebody spoiled: one case a seed, from a whole table by a few changes to cells, columns, rows or bytes."""
+"""Tables that somebody spoiled: a case is a whole table after a few changes to cells, columns, rows or bytes."""
 
 import gzip
 import hashlib

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -51,12 +51,17 @@ class Victim:
         assert self.ended() == 0
         return time.monotonic() - begun
 
-    def killed(self, seconds, *words):
-        """A command that is killed at a moment of the next seconds; whether it was, or had ended before."""
-        child = self.start(*words)
-        time.sleep(self.moments.uniform(0, seconds))
-        os.kill(child, signal.SIGKILL)
-        return self.ended() == -signal.SIGKILL
+    def killed(self, window, *words):
+        """A command that is killed at a moment of the next seconds; how long it took if it ended before."""
+        child, begun = self.start(*words), time.monotonic()
+        end = begun + self.moments.uniform(0, window)
+        with suppress(ProcessLookupError):  # it ended before
+            while time.monotonic() < end:
+                os.kill(child, 0)
+                time.sleep(min(0.01, max(0.0, end - time.monotonic())))
+            os.kill(child, signal.SIGKILL)
+        took = time.monotonic() - begun
+        return None if self.ended() == -signal.SIGKILL else took
 
 
 @contextmanager
@@ -79,17 +84,17 @@ def after_kills(one, kills, seconds, words, check, finished, begin):
     place = begin(ends)
     seen = {}
     while done < kills:
-        was_killed = one.killed(seconds, *words(place))
+        took = one.killed(seconds, *words(place))
         now = check(place)
         for path, mark in seen.items():
             assert now.get(path) == mark, f"{path} was lost or done again"
-        if was_killed:
+        if took is None:
             done += 1
             after_first += bool(now)
             seen = now
         else:
             finished(place)
-            ends += 1
+            ends, seconds = ends + 1, min(seconds, max(took, 0.2))
             place, seen = begin(ends), {}
     one.whole(*words(place))
     finished(place)
@@ -171,7 +176,7 @@ def test_fifteen_kills_of_a_fit(tmp_path, capsys):
         said = predicted(place)
         assert np.array_equal(said, old) or np.array_equal(said, new), "the model is neither the old nor the new one"
         assert foreign(place / "model") is None
-        return {path: None for path in (place / "training").glob("**/*.safetensors")}
+        return dict.fromkeys((place / "training").glob("**/*.safetensors"))
 
     def finished(place):
         assert np.array_equal(predicted(place), new)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections import deque
 from functools import partial
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def test_a_worker_that_dies_is_replaced_and_nothing_is_lost_or_doubled(tmp_path)
 
 def test_what_kills_every_worker_ends_in_one_line_and_the_rest_is_done(tmp_path):
     found = []
+    work = shared(partial(dies_always, tmp_path), range(6), jobs=2)
     with pytest.raises(TrainingError, match=f"{MOST_DEATHS} worker processes were killed one after another"):
-        for one in shared(partial(dies_always, tmp_path), range(6), jobs=2):
-            found.append(one)
+        deque(map(found.append, work))
     assert sorted(found) == [(k, k**2) for k in range(6) if k != 3]
