@@ -250,8 +250,8 @@ VALUES: tuple[Any, ...] = (
     1e308, float("nan"), float("inf"), "", "a", "nan", "inf", "<U1000000000", "<U9", "|O", "O", "V8", "<f8", "<i1",
     "|b1", "M8[ns]", [], {}, [[]], [None], [0] * 1000, ["a"] * 1000, {"float": "nan"}, {"float": "inf"}, {"float": "x"},
     {"a": 1}, "x" * 100_000, "regression", "classification", "binary", "multiclass", "number", "category", "date",
-    "rpo", "erm-l2", "mtl", "QualityRegressor", "RPOClassifier", "auto", "trees", "network", "forest", "line", "constant",
-    [10**5, 10**5], [1] * 200,
+    "rpo", "erm-l2", "mtl", "QualityRegressor", "RPOClassifier", "auto", "trees", "network", "forest", "line",
+    "constant", [10**5, 10**5], [1] * 200,
 )  # fmt: skip
 
 
