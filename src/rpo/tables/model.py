@@ -203,10 +203,10 @@ def predict_table(model: TableModel, frame: pd.DataFrame) -> tuple[pd.DataFrame,
         X = pd.DataFrame(transform(given, model.columns), columns=unique_names(model.columns), copy=False)
     found: dict[str, Any] = {}
     if model.id is not None and model.id in frame.columns:
-        found[model.id] = frame[model.id].to_numpy()
+        found[_beside(model.id)] = frame[model.id].to_numpy()
     if model.domain is not None and model.domain in frame.columns:
         label = as_text(frame[model.domain])
-        found[model.domain] = frame[model.domain].to_numpy()
+        found[_beside(model.domain)] = frame[model.domain].to_numpy()
         new = ~label.isin(list(model.domains))
         if new.any():
             are = "1 row is" if new.sum() == 1 else f"{int(new.sum()):,} rows are"
@@ -220,6 +220,11 @@ def predict_table(model: TableModel, frame: pd.DataFrame) -> tuple[pd.DataFrame,
         found["prediction"] = classes[shares.argmax(1) if second is None else second]
         found |= {f"probability of {name}": shares[:, k] for k, name in enumerate(classes)}
     return pd.DataFrame(found), notes
+
+
+def _beside(name: str) -> str:
+    """A column of the table beside the predictions, which must not take its name from it."""
+    return f"{name} (given)" if name == "prediction" or name.startswith("probability of ") else name
 
 
 def score_table(model: TableModel, found: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame | None:
