@@ -222,6 +222,12 @@ def predict_table(model: TableModel, frame: pd.DataFrame) -> tuple[pd.DataFrame,
     return pd.DataFrame(found), notes
 
 
+def _root_mean_square(values: NDArray[np.float64]) -> float:
+    """√(Σ v²/n), in units of the largest, so that squares are numbers."""
+    largest = float(np.abs(values).max(initial=0.0))
+    return largest * float(np.sqrt(np.mean((values / largest) ** 2))) if largest > 0 else 0.0
+
+
 def _beside(name: str) -> str:
     """A column of the table beside the predictions, which must not take its name from it."""
     return f"{name} (given)" if name == "prediction" or name.startswith("probability of ") else name
@@ -247,10 +253,10 @@ def score_table(model: TableModel, found: pd.DataFrame, frame: pd.DataFrame) -> 
         y = typed(truth, Column(name=model.target, kind="number"))
         if not np.isfinite(y).all():
             raise InputError(f"the target {model.target!r} is not a number in every row: correct it, or leave it out")
-        square = (part["prediction"].to_numpy() - y) ** 2
+        error = part["prediction"].to_numpy() - y
 
         def figures(some: NDArray[np.bool_]) -> dict[str, float]:
-            return {"rmse": float(np.sqrt(square[some].mean())), "deviation": float(y[some].std())}
+            return {"rmse": _root_mean_square(error[some]), "deviation": float(y[some].std())}
     else:
         label = as_text(truth).to_numpy(dtype=str)
         classes = np.asarray(model.estimator.classes_).astype(str)
