@@ -17,7 +17,7 @@ import rpo
 from rpo import QualityClassifier, QualityRegressor
 from rpo.exceptions import InputError
 from rpo.folders import write_folder
-from rpo.models.learners import linear, trees
+from rpo.models.learners import lightgbm, linear, trees
 from rpo.models.packing import packed, unpacked
 from rpo.models.saving import files_of
 
@@ -65,7 +65,8 @@ def test_every_learner_of_the_stack_comes_back_as_it_was(n_classes):
     """Whatever its share in a stack: those of no share are not saved, so each is looked at by itself."""
     y = np.unique(CLASSES[n_classes], return_inverse=True)[1] if n_classes else NUMBER
     forest = ExtraTreesClassifier if n_classes else ExtraTreesRegressor
-    for learner in (linear(n_classes > 0), trees(n_classes > 0, 0), forest(10, random_state=0)):
+    every = (linear(n_classes > 0), trees(n_classes > 0, 0), lightgbm(n_classes > 0, 0), forest(10, random_state=0))
+    for learner in every:
         learner.fit(X, y)
         back = unpacked(*packed(learner), X.shape[1])
         which = "predict_proba" if n_classes else "predict"
