@@ -27,6 +27,7 @@ from rpo.cli.tables import (
     names_in,
     origin,
     records,
+    say,
     say_notes,
     show,
 )
@@ -147,7 +148,7 @@ def fit(
         return
     say_notes(model.notes)
     _show(model)
-    typer.echo(f"Fitted {method} to {model.rows:,} rows of {len(model.domains):,} domains; the model is in {out}.")
+    say(f"Fitted {method} to {model.rows:,} rows of {len(model.domains):,} domains; the model is in {out}.")
     if report is not None:
         typer.echo(f"The page is {report}.")
 
@@ -184,7 +185,7 @@ def _show(model: "TableModel") -> None:
         used = {name: share for name, share in estimator.shares_.items() if share > 0}
         if len(estimator.shares_) > 1:
             parts = ", ".join(f"{name} {100 * share:.0f} %" for name, share in used.items())
-            typer.echo(f"The model is made of {parts}.")
+            say(f"The model is made of {parts}.")
         return
     cells = getattr(estimator, "quality_", None)
     if cells is not None and cells[["noise", "rho"]].nunique().max() > 1:  # else none is poorer than another
