@@ -20,8 +20,10 @@ from rpo.judging.residuals import Problem, sample_by_domain
 SEARCHED = 4_000  # rows that the search for strata looks at
 
 
-def strata_of(ready: Prepared, problem: Problem, noise: Noise, grouping: Grouping, seed: int) -> NamedStrata:
-    """Those given; else those found by the size of what is left of each row, among the features, never the target."""
+def strata_of(
+    ready: Prepared, problem: Problem, size: Array, rows: NDArray[np.intp], grouping: Grouping, seed: int
+) -> NamedStrata:
+    """Those given; else those found by the `size` of what is left of some rows, among features, never the target."""
     if ready.strata is not None:
         used, label = np.unique(ready.strata.labels, return_inverse=True)
         return NamedStrata(label.astype(np.intp), tuple(ready.strata.names[k] for k in used))
@@ -30,10 +32,13 @@ def strata_of(ready: Prepared, problem: Problem, noise: Noise, grouping: Groupin
         return NamedStrata(label, tuple(f"{ready.target} {name}" for name in classes))
     if grouping == "none":
         return NamedStrata(np.zeros(len(problem.y), np.intp), ("all rows",))
+    squared, counts = np.zeros(len(problem.y)), np.zeros(len(problem.y))
+    squared[rows], counts[rows] = size**2, problem.weight[rows]
     found = find_strata(
         problem.X,
-        noise.size**2,
+        squared,
         problem.domain,
+        sample_weight=counts,
         random_state=seed,
         feature_names=ready.names,
         max_rows=SEARCHED,
@@ -66,7 +71,7 @@ def _holds_in_halves(problem: Problem, noise: Noise, seed: int) -> bool:
             problem.X,
             noise.size**2,
             problem.domain,
-            sample_weight=seen.astype(np.float64),
+            sample_weight=np.where(seen, problem.weight, 0.0),
             random_state=seed,
             max_rows=SEARCHED,
         )
