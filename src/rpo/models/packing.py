@@ -15,7 +15,8 @@ from sklearn.preprocessing import SplineTransformer
 
 from rpo.exceptions import InputError
 from rpo.functional.ridge import Array, Ridge
-from rpo.judging.learners import Additive, AdditiveClassifier, Basis, Coarse, Line
+from rpo.judging.bases import Basis, Coarse
+from rpo.judging.learners import Additive, AdditiveClassifier, Line
 from rpo.models.nodes import Arrays, Boosted, Forest, Nodes, probabilities
 
 MOST_CURVES = 1_000_000  # numbers that make up the knots of all curves
