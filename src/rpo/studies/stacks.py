@@ -12,6 +12,8 @@ from torch import Tensor, nn
 
 from rpo.engine import Config, Data, Trained, network, stack_data, train
 from rpo.engine.data import COLUMNS
+from rpo.engine.method import get_method
+from rpo.engine.plugins import check_same
 from rpo.engine.trained import cut
 from rpo.functional.penalties import optimal_lambda
 from rpo.studies.metrics import measure, risk_of_domain
@@ -89,10 +91,13 @@ def pack(runs: Iterable[Run], width: int | None = None) -> list[list[Run]]:
 
 
 def run_stack(runs: Sequence[Run], steps: int | None = None) -> list[Record]:
-    """Train and measure the runs of one stack. Nothing is raised: a run that cannot be done is a failed record.
+    """Train and measure the runs of one stack. A run that cannot be done is a failed record.
 
+    Nothing is raised but for a method that is not known here, which is no run's fault: its record would be kept.
     `steps` cuts the training short, for estimates of the time.
     """
+    if runs[0].method not in REFERENCES:
+        check_same(get_method(runs[0].method), runs[0].source)
     torch.set_num_threads(1)
     start = process_time()
     try:
