@@ -3,6 +3,7 @@
 from rpo.engine.config import Config
 from rpo.engine.data import Batch, Data, make_data, stack_data
 from rpo.engine.nets import Net, Params, cnn, factory, mlp, network
+from rpo.engine.source import Source
 from rpo.engine.trained import Snapshot, Trained, predict
 from rpo.engine.training import Preparation, train
 
@@ -14,6 +15,7 @@ __all__ = [
     "Params",
     "Preparation",
     "Snapshot",
+    "Source",
     "Trained",
     "cnn",
     "factory",

@@ -156,6 +156,7 @@ class Method:
     records of a method for those of a corrected one. `schemes` has the defaults that go with a value of the
     option `scheme`, where they are not the usual ones. `source` is a hash of the code of a method that is not this
     library's own, empty for ours: studies keep results by it, so that changed code is another run.
+    `at_once` says that it looks at all rows together, before training or when it predicts: they must be in memory.
     """
 
     name: str
@@ -177,6 +178,7 @@ class Method:
     version: int = 1
     schemes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     source: str = ""
+    at_once: bool = False
 
     def check_task(self, task: Task) -> None:
         """Refuse a task the method lacks, naming those that have it."""

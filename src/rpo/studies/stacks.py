@@ -208,7 +208,7 @@ def _by_domain(trained: Trained, model: int, data: Data) -> Tensor:
     found = torch.empty(data.n_rows, data.n_outputs, dtype=trained.snapshot.flat.dtype)
     for e in range(data.n_domains):
         rows = data.domain == e
-        found[rows] = alone.output(data.x[rows])[0]
+        found[rows] = alone.output(data.tensor[rows])[0]
     return found
 
 
@@ -224,10 +224,10 @@ def _reference(runs: Sequence[Run]) -> list[Measured | str]:
     for run in runs:
         problem, fit = load(run.data, run.seed), REFERENCES[run.method]
         predict = fit(problem.train)
-        tests = {name: predict(data.x) for name, data in problem.tests.items()}
-        measured = measure(problem, predict(problem.validation.x), tests)
+        tests = {name: predict(data.tensor) for name, data in problem.tests.items()}
+        measured = measure(problem, predict(problem.validation.tensor), tests)
         risks = [
-            risk_of_domain(fit(model.data)(problem.train.x), problem.train, model.left_out)
+            risk_of_domain(fit(model.data)(problem.train.tensor), problem.train, model.left_out)
             for model in (_without(0, problem.train) if run.leave_one_out else [])
             if model.left_out is not None
         ]
