@@ -15,12 +15,14 @@ from rpo.cli.tables import (
     Encoding,
     Grouping,
     Json,
+    Plugin,
     Report,
     Steps,
     Strata,
     TablePath,
     Target,
     check_report,
+    load_plugins,
     names_in,
     origin,
     records,
@@ -43,6 +45,7 @@ def compare(
     ] = None,
     every_method: Annotated[bool, typer.Option("--all", help="Try every method that `rpo methods` lists.")] = False,
     seeds: Annotated[int, typer.Option(help="Repetitions.")] = 3,
+    plugin: Plugin = None,
     strata: Strata = None,
     grouping: Grouping = "auto",
     task: AskedTask = "auto",
@@ -76,6 +79,8 @@ def compare(
 
         rpo compare homes.csv --target radon --domain county --methods irm-lip,groupdro
 
+        rpo compare homes.csv -t radon -d county --plugin my_methods --methods my-method
+
         rpo compare visits.parquet -t outcome -d hospital --seeds 5 --report visits.html
     """
     from joblib import cpu_count
@@ -84,6 +89,7 @@ def compare(
     from rpo.studies.comparison import planned
     from rpo.tables import read_table
 
+    load_plugins(plugin)
     check_report(report)
     frame = read_table(table, encoding=encoding)
     asked: dict[str, Any] = {

@@ -18,12 +18,14 @@ from rpo.cli.tables import (
     Grouping,
     Json,
     MaybeDomain,
+    Plugin,
     Report,
     Seed,
     Strata,
     TablePath,
     Target,
     check_report,
+    load_plugins,
     names_in,
     origin,
     records,
@@ -48,6 +50,7 @@ def fit(
         str,
         typer.Option("--method", "-m", help="auto, linear, trees, network, or a name that `rpo methods` lists."),
     ] = "auto",
+    plugin: Plugin = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write.")] = Path("model"),
     weight: Annotated[str | None, typer.Option(help="The column that says how often each row counts.")] = None,
     identifier: Annotated[
@@ -101,6 +104,7 @@ def fit(
     from rpo.tables.model import fit_table, weights_of
     from rpo.tables.parquet import many_rows
 
+    load_plugins(plugin)
     check_report(report)
     check_place(out)
     if method in NAMED:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from rpo.cli.tables import Encoding, TablePath, records, say_notes, show
+from rpo.cli.tables import Encoding, Plugin, TablePath, load_plugins, records, say_notes, show
 
 SHOWN = 12
 
@@ -18,6 +18,7 @@ def predict(
         typer.Option("--out", "-o", help="Write here (CSV, TSV or Parquet, by its ending) instead of printing."),
     ] = None,
     encoding: Encoding = "utf-8",
+    plugin: Plugin = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of CSV.")] = False,
 ) -> None:
     """A prediction for every row of a table; missing columns and unseen categories are reported.
@@ -37,6 +38,7 @@ def predict(
     from rpo.tables.folder import load_model
     from rpo.tables.model import predict_table, score_table
 
+    load_plugins(plugin)
     check_not_input(out, "--out", table)
     model = load_model(folder)
     frame = read_table(table, encoding=encoding)

@@ -45,8 +45,26 @@ Category = Annotated[
 Encoding = Annotated[str, typer.Option(help="Of a text file: utf-8, latin-1, cp1252, utf-16.")]
 Steps = Annotated[int, typer.Option(help="Steps of training.", min=1)]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.", min=0)]
+
+
+Plugin = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="MODULE[:FUNCTION]",
+        help="A module with methods of your own, importable from here; may be repeated.",
+    ),
+]
 Report = Annotated[Path | None, typer.Option(help="Write the data-quality page (HTML) here.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+def load_plugins(names: Sequence[str] | None) -> None:
+    """Import what --plugin named."""
+    if names:
+        from rpo.methods import load_plugin
+
+        for name in names:
+            load_plugin(name)
 
 
 def check_report(report: Path | None) -> None:
