@@ -17,6 +17,7 @@ from rpo.functional.statistics import MIN_ROWS
 from rpo.functional.turned import Rates, recalibrated, rest_of, turned
 from rpo.judging.residuals import Expected, Problem
 
+NOISY = SURE / 2  # the corrected p of a claim: domains and strata are asked, both together may err in 5 % of tables
 WORTH_TELLING = 1.2  # times the noise of the rest: less is nothing to act on, however sure it is
 MANY_WRONG = 0.02  # more wrong labels than the rest have, likewise
 ORDINARY_QUANTILE = 0.3  # from least to most noisy: what is usual, though half of the domains be bad
@@ -103,7 +104,7 @@ class NumberNoise:
                 "ratio": ratio,
                 "p": p,
                 "judged": judged,
-                "noisy": np.nan_to_num(p, nan=1.0) < SURE,
+                "noisy": np.nan_to_num(p, nan=1.0) < NOISY,
             }
         )
 
@@ -204,7 +205,7 @@ class LabelNoise:
                 "ratio": excess,
                 "p": p,
                 "judged": judged,
-                "noisy": np.nan_to_num(p, nan=1.0) < SURE,
+                "noisy": np.nan_to_num(p, nan=1.0) < NOISY,
             }
         )
 
