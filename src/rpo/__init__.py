@@ -10,6 +10,7 @@ if _TYPE_CHECKING:
     from rpo.judging import quality
     from rpo.models import QualityClassifier, QualityRegressor, load
     from rpo.studies.comparison import compare
+    from rpo.tables.checking import check
 
 __version__ = "0.1.0"
 
@@ -21,6 +22,7 @@ __all__ = [
     "RPOClassifier",
     "RPORegressor",
     "__version__",
+    "check",
     "compare",
     "datasets",
     "engine",
@@ -39,6 +41,7 @@ _HOMES = {
     "QualityRegressor": "rpo.models",
     "RPOClassifier": "rpo.estimators",
     "RPORegressor": "rpo.estimators",
+    "check": "rpo.tables.checking",
     "compare": "rpo.studies.comparison",
     "load": "rpo.models",
     "quality": "rpo.judging",

@@ -184,14 +184,7 @@ def predict_table(model: TableModel, frame: pd.DataFrame) -> tuple[pd.DataFrame,
     ["column 'z' is lacking: 19.5, its median, is used in every row", "1 row is of a domain not seen in fitting: 'c'"]
     """
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    lacking = [column for column in model.columns if column.name not in frame.columns]
-    if len(lacking) == len(model.columns):
-        raise InputError(f"the table has none of the columns of the model: it needs {_list([c.name for c in lacking])}")
-    notes = [_lacking(column) for column in lacking]
-    given = frame.assign(**{column.name: np.nan for column in lacking}) if lacking else frame
-    for column in model.columns:
-        if column.name in frame.columns:
-            notes += _odd(frame[column.name], column)
+    given, notes = completed(frame, model.columns)
     if isinstance(model.estimator, QualityRegressor | QualityClassifier):
         X = given[[column.name for column in model.columns]]
     else:
@@ -215,6 +208,22 @@ def predict_table(model: TableModel, frame: pd.DataFrame) -> tuple[pd.DataFrame,
         found["prediction"] = classes[shares.argmax(1) if second is None else second]
         found |= {f"probability of {name}": shares[:, k] for k, name in enumerate(classes)}
     return pd.DataFrame(found), notes
+
+
+def completed(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[pd.DataFrame, list[str]]:
+    """A table with all columns of a model, those that are lacking empty, and what is odd about it.
+
+    >>> completed(pd.DataFrame({"a": [1.0]}), [Column(name=name, kind="number") for name in "ab"])[1]
+    ["column 'b' is lacking: 0, its median, is used in every row"]
+    """
+    lacking = [column for column in columns if column.name not in frame.columns]
+    if len(lacking) == len(columns):
+        raise InputError(f"the table has none of the columns of the model: it needs {_list([c.name for c in lacking])}")
+    notes = [_lacking(column) for column in lacking]
+    for column in columns:
+        if column.name in frame.columns:
+            notes += _odd(frame[column.name], column)
+    return (frame.assign(**{column.name: np.nan for column in lacking}) if lacking else frame), notes
 
 
 def score_table(model: TableModel, found: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame | None:
