@@ -10,27 +10,34 @@ import argparse
 import json
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import kstest
 
-from rpo import QualityClassifier, QualityRegressor, check
+from rpo import QualityClassifier, QualityRegressor
 from rpo.datasets import load_real
 from rpo.datasets.recipes import recipes
 from rpo.frames import prepare
+from rpo.functional.effects import Effects
+from rpo.models.adapting import adapted, effects_of
+from rpo.models.inputs import numbers
 from rpo.models.local_noise import FLAT
+from rpo.models.new_domains import outputs_of
 from rpo.models.reference import Reference
+from rpo.tables.new_domain import against
 
 LEVELS = (0.8, 0.9)
 LABELLED = (10, 30, 100)
 REST = 10  # rows that must be left of a domain that was adapted to
 DOMAIN = "(domain)"
-OWN = {"weights": "off", "screen": "off"}  # what is measured does not depend on them, and they take most of the time
+CHECKED = 6  # domains of a split, at most, that are checked and adapted to
+# Judging the training table takes most of the time of a fit, and what is measured does not depend on it.
+OWN: dict[str, Any] = {"weights": "off", "screen": "off"}
 
 
 def splits(domains: NDArray[Any], seeds: range) -> Iterator[tuple[int, NDArray[np.bool_]]]:
@@ -43,7 +50,7 @@ def splits(domains: NDArray[Any], seeds: range) -> Iterator[tuple[int, NDArray[n
 
 
 def measure(name: str, method: str, seeds: range) -> Iterator[dict[str, Any]]:
-    """One record per split and per held-out domain."""
+    """One record per split and held-out domain; some of these are checked and adapted to."""
     table = load_real(name)
     frame = table.X.assign(**{table.target: np.asarray(table.y), DOMAIN: np.asarray(table.domains).astype(str)})
     kind = QualityRegressor if table.task == "regression" else QualityClassifier
@@ -52,19 +59,24 @@ def measure(name: str, method: str, seeds: range) -> Iterator[dict[str, Any]]:
         model = kind(method, verbose=False, random_state=seed, **OWN).fit_prepared(ready)
         new = frame[held]
         intervals = covered(model, new, table.target)
-        place = {name: k for k, name in enumerate(pd.unique(new[DOMAIN]))}
-        for domain, rows in new.groupby(DOMAIN, sort=False):
-            rng = np.random.default_rng([seed, place[str(domain)], len(rows)])
-            yield {
+        numbers_, effects = numbers(new, model.columns_), effects_of(model.reference_)
+        every = pd.unique(new[DOMAIN]).tolist()
+        chosen = np.random.default_rng([seed, 1]).permutation(len(every))[:CHECKED].tolist()
+        for k, domain in enumerate(every):
+            rows = (new[DOMAIN] == domain).to_numpy()
+            record = {
                 "table": name,
                 "seed": seed,
-                "domain": str(domain),
-                "rows": len(rows),
+                "domain": domain,
+                "rows": int(rows.sum()),
                 "training domains": len(model.domains_),
-                "levels": {key: value[place[str(domain)]] for key, value in intervals.items()},
-                **checked(model, rows, table.target, rng),
-                "adapted": adapted(model, rows, table.target, rng),
+                "levels": {key: value[k] for key, value in intervals.items()},
             }
+            if k in chosen:
+                rng = np.random.default_rng([seed, 2, k])
+                one = New.of(model, new[rows], numbers_[rows], table.target, effects=effects, rng=rng)
+                record |= {"checked": one.checked(), "adapted": one.adapted()}
+            yield record
 
 
 def covered(model: Any, new: pd.DataFrame, target: str) -> dict[str, list[dict[str, list[float]]]]:
@@ -97,49 +109,66 @@ def flat(reference: Reference) -> Reference:
     return replace(reference, scale=np.ones(len(reference.scale)), noise=FLAT)
 
 
-def checked(model: Any, rows: pd.DataFrame, target: str, rng: np.random.Generator) -> dict[str, Any]:
-    """Verdicts and p-values of a domain as it is, with its target shuffled, and with two columns of numbers swapped."""
-    features = rows.drop(columns=[target, DOMAIN])
-    y = rows[target].to_numpy()
-    found = {
-        "as it is": check(model, features, target=y),
-        "shuffled": check(model, features, target=rng.permutation(y)),
-    }
-    numbers = [column.name for column in model.columns_ if column.kind == "number"]
-    if len(numbers) > 1:
-        first, second = rng.choice(numbers, 2, replace=False).tolist()
-        swapped = features.assign(**{first: features[second], second: features[first]})
-        found |= {"swapped": check(model, swapped), "swapped, with target": check(model, swapped, target=y)}
-    said: dict[str, Any] = {}
-    for name, one in found.items():
-        row = one.domains.iloc[0]
-        said[name] = {"verdict": one.verdict, "p shift": float(row["p shift"])}
-        if "p" in row.index:
-            said[name] |= {key: float(row[key]) for key in ("p", "p error", "can tell")}
-    said["unlabelled"] = check(model, features).verdict
-    return {"checked": said}
+@dataclass(frozen=True, eq=False)
+class New:
+    """A held-out domain, and a model that did not see it."""
+
+    model: Any
+    frame: pd.DataFrame
+    X: NDArray[np.float64]
+    value: NDArray[np.float64]
+    y: NDArray[Any]
+    effects: Effects
+    rng: np.random.Generator
+
+    @classmethod
+    def of(cls, model: Any, rows: pd.DataFrame, X: NDArray[np.float64], target: str, **more: Any) -> Self:
+        """Its rows as the functions below `rpo.check` and `adapt` take them."""
+        y = rows[target].to_numpy()
+        if hasattr(model, "classes_"):
+            y = np.searchsorted(model.classes_, y.astype(str))
+        return cls(model, rows.drop(columns=[target, DOMAIN]), X, outputs_of(model, X), y, **more)
+
+    def checked(self) -> dict[str, Any]:
+        """Verdicts and p-values: as it is, with its target shuffled, and with two columns of numbers swapped."""
+        found = {
+            "unlabelled": self._against(None),
+            "as it is": self._against(self.y),
+            "shuffled": self._against(self.rng.permutation(self.y)),
+        }
+        names = [column.name for column in self.model.columns_ if column.kind == "number"]
+        if len(names) > 1:
+            first, second = self.rng.choice(names, 2, replace=False).tolist()
+            swapped = self.frame.assign(**{first: self.frame[second], second: self.frame[first]})
+            X = numbers(swapped, self.model.columns_)
+            other = replace(self, frame=swapped, X=X, value=outputs_of(self.model, X))
+            found |= {"swapped": other._against(None), "swapped, with target": other._against(self.y)}
+        keys = ("verdict", "p shift", "p", "p error", "can tell")
+        return {name: {key: row[key] for key in keys if key in row} for name, row in found.items()}
+
+    def _against(self, y: NDArray[Any] | None) -> dict[str, Any]:
+        target = None if y is None else y.astype(np.float64)
+        return against(self.model, "new", self.frame, self.X, self.value, target, []).figures
+
+    def adapted(self) -> dict[str, list[float]]:
+        """By number of labelled rows, the mean squared error (Brier's) on the rest: of the model, and adapted."""
+        reference = self.model.reference_
+        scale = reference.noise(self.X[:, self.model.kept_], self.value)
+        order, found = self.rng.permutation(len(self.y)), {}
+        for number in LABELLED:
+            if len(order) < number + REST:
+                break
+            some, rest = order[:number], order[number:]
+            move = adapted(reference, self.effects, self.value[some], self.y[some], scale[some], np.ones(number))
+            found[str(number)] = [error(self.y[rest], value) for value in (self.value[rest], move(self.value[rest]))]
+        return found
 
 
-def adapted(model: Any, rows: pd.DataFrame, target: str, rng: np.random.Generator) -> dict[str, list[float]]:
-    """By number of labelled rows, the mean squared error (Brier's) on the rest: of the model, and of it adapted."""
-    found = {}
-    order = rng.permutation(len(rows))
-    for number in LABELLED:
-        if len(rows) < number + REST:
-            break
-        some, rest = rows.iloc[order[:number]], rows.iloc[order[number:]]
-        moved = model.adapt(some, some[target].astype(str) if hasattr(model, "classes_") else some[target])
-        found[str(number)] = [error(one, rest, target) for one in (model, moved)]
-    return found
-
-
-def error(model: Any, rows: pd.DataFrame, target: str) -> float:
+def error(y: NDArray[Any], value: NDArray[np.float64]) -> float:
     """Mean squared error; of classes Brier's score."""
-    y = rows[target].to_numpy()
-    if not hasattr(model, "classes_"):
-        return float(((model.predict(rows) - y) ** 2).mean())
-    truth = y.astype(str)[:, None] == model.classes_
-    return float(((model.predict_proba(rows) - truth) ** 2).sum(1).mean() / 2)
+    if value.ndim == 1:
+        return float(((value - y) ** 2).mean())
+    return float(((value - np.eye(value.shape[1])[y]) ** 2).sum(1).mean() / 2)
 
 
 def summary(records: list[dict[str, Any]]) -> dict[str, Any]:
@@ -154,14 +183,15 @@ def summary(records: list[dict[str, Any]]) -> dict[str, Any]:
             if parts:
                 row[level] = {way: np.mean([part[way] for part in parts], axis=0).tolist() for way in parts[0]}
         for number in map(str, LABELLED):
-            pairs = np.array([record["adapted"][number] for record in some if number in record["adapted"]])
+            pairs = np.array([record["adapted"][number] for record in some if number in record.get("adapted", {})])
             if len(pairs):
                 row[f"adapt {number}"] = [float(np.sqrt(pairs[:, 1].mean() / pairs[:, 0].mean())), len(pairs)]
         row["checked"] = alarms(some)
         tables[name] = row
     first: dict[tuple[str, str], dict[str, Any]] = {}
     for record in records:
-        first.setdefault((record["table"], record["domain"]), record)
+        if "checked" in record:
+            first.setdefault((record["table"], record["domain"]), record)
     return {"tables": tables, "all": {"uniform": uniform(list(first.values())), **alarms(records)}}
 
 
@@ -170,10 +200,10 @@ def alarms(records: list[dict[str, Any]]) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for name in ("unlabelled", "as it is", "shuffled", "shuffled, can tell", "swapped", "swapped, with target"):
         key = name.removesuffix(", can tell")
-        some = [record["checked"] for record in records if key in record["checked"]]
+        some = [record["checked"] for record in records if key in record.get("checked", {})]
         if name != key:
             some = [one for one in some if one["as it is"]["can tell"]]
-        said = [one[key] if isinstance(one[key], str) else one[key]["verdict"] for one in some]
+        said = [one[key]["verdict"] for one in some]
         if said:
             found[name] = [float(np.mean([verdict != "as usual" for verdict in said])), len(said)]
     return found

@@ -120,6 +120,7 @@ def _columns(
                 "domain": name,
                 "column": column.name,
                 **z,
+                "mark": max(float(crit), 1e-9),
                 "shifted": max(map(abs, z.values())) > max(crit, 1e-9),
                 "mean": float(X[:, first].mean()) if plain else np.nan,
                 "training mean": float(np.average(reference.mean[:, first], weights=reference.rows[reference.place]))
@@ -164,6 +165,10 @@ def _expected(reference: Reference, far: float) -> tuple[float, str]:
         nearest = np.sqrt(np.maximum(square.min(1), 0.0) / p)
         some = np.argsort(np.abs(nearest - far), kind="stable")[: max(FEWEST, round(FIFTH * number))]
         words = f"by the {len(some)} held-out domains that lay about as far from any other"
+        if far > nearest.max():
+            words = (
+                f"if it is like the {len(some)} held-out domains that lay furthest from any other, none as far as this"
+            )
     mean = float(rows[some] @ error[some] / rows[some].sum())
     return (mean if reference.classes else float(np.sqrt(mean))), words
 
@@ -177,9 +182,10 @@ def _shift_words(
     else:
         as_far = round(p * (len(found.others) + 1)) - 1
         said = "none" if as_far == 0 else f"{as_far}"
+        differ = "differs" if as_far < 2 else "differ"
         words.append(
-            f"Of {len(found.others)} training domains, {said} {'differs' if as_far == 1 else 'differ'} from the others "
-            f"as much as this one does (p = {p_text(p)})."
+            f"Of {len(found.others)} training domains, {said} {differ} from the others as much as "
+            f"this one does (p = {p_text(p)})."
         )
         shifted = columns[columns["shifted"]]
         if len(shifted) and p <= _mark(UNUSUAL, len(found.others)):
@@ -201,8 +207,8 @@ def _shift_words(
 
 
 def _column_words(row: "pd.Series[Any]") -> str:
-    kinds = {name: abs(float(row[name])) for name in ("level", "spread", "relation") if name in row.index}
-    kind = max(kinds, key=lambda name: kinds[name])
+    kinds = [name for name in ("level", "spread", "relation") if name in row.index and abs(row[name]) > row["mark"]]
+    kind = kinds[0] if kinds else "level"
     if kind == "relation":
         return f"{row['column']} (goes otherwise with the other columns)"
     if kind == "spread":
