@@ -6,6 +6,7 @@ from typing import Any as _Any
 
 if _TYPE_CHECKING:
     from rpo import datasets, engine, exceptions, functional, grouping, methods
+    from rpo.engine import Source
     from rpo.estimators import DomainClassifier, DomainRegressor, RPOClassifier, RPORegressor
     from rpo.judging import quality
     from rpo.models import QualityClassifier, QualityRegressor, load
@@ -21,6 +22,7 @@ __all__ = [
     "QualityRegressor",
     "RPOClassifier",
     "RPORegressor",
+    "Source",
     "__version__",
     "check",
     "compare",
@@ -41,6 +43,7 @@ _HOMES = {
     "QualityRegressor": "rpo.models",
     "RPOClassifier": "rpo.estimators",
     "RPORegressor": "rpo.estimators",
+    "Source": "rpo.engine",
     "check": "rpo.tables.checking",
     "compare": "rpo.studies.comparison",
     "load": "rpo.models",

@@ -1,4 +1,4 @@
-"""A few labels of a new domain: how far they move a model, that it does no harm, and when a model of its own is better."""
+"""A few labels of a new domain: how far they move a model, no harm, and when a model of its own is better."""
 
 import numpy as np
 import pytest

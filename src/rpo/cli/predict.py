@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from rpo.cli.tables import Encoding, TablePath, records, say_notes, show
+from rpo.cli.tables import Encoding, Plugin, TablePath, load_plugins, records, say_notes, show
 
 SHOWN = 12
 
@@ -28,6 +28,7 @@ def predict(
         typer.Option(help="conformal: assumes nothing but that domains are alike; model: domains are normal draws."),
     ] = "conformal",
     encoding: Encoding = "utf-8",
+    plugin: Plugin = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of CSV.")] = False,
 ) -> None:
     """A prediction for every row of a table; missing columns and unseen categories are reported.
@@ -50,6 +51,7 @@ def predict(
     from rpo.tables.folder import load_model
     from rpo.tables.model import predict_table, score_table
 
+    load_plugins(plugin)
     check_not_input(out, "--out", table)
     if interval is not None and not 0 < interval < 100:
         raise InputError(f"--interval must be between 0 and 100, such as 90, got {interval:g}")

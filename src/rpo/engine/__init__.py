@@ -2,7 +2,8 @@
 
 from rpo.engine.config import Config
 from rpo.engine.data import Batch, Data, make_data, stack_data
-from rpo.engine.nets import Net, cnn, factory, mlp, network
+from rpo.engine.nets import Net, Params, cnn, factory, mlp, network
+from rpo.engine.source import Source
 from rpo.engine.trained import Snapshot, Trained, predict
 from rpo.engine.training import Preparation, train
 
@@ -11,8 +12,10 @@ __all__ = [
     "Config",
     "Data",
     "Net",
+    "Params",
     "Preparation",
     "Snapshot",
+    "Source",
     "Trained",
     "cnn",
     "factory",

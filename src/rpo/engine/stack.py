@@ -1,6 +1,7 @@
 """One stack of models in training: batches, gradients by `vmap`, Adam."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from torch.utils._pytree import tree_map
 from rpo.engine.adam import AdamState, adam_step, cosine
 from rpo.engine.checkpoint import Keeper
 from rpo.engine.config import Config
-from rpo.engine.data import COLUMNS, Batch, Data, draw_rows, gather
+from rpo.engine.data import COLUMNS, Batch, Data, draw_batches
 from rpo.engine.machine import keep_freed_pages
 from rpo.engine.method import Method, State, Values
 from rpo.engine.nets import Net, Params
@@ -46,29 +47,30 @@ class Stack:
         """Train from a snapshot on; models that fail are noted and left alone; `keep` sees every step."""
         flat, adam, state = now.flat, now.adam, now.state
         curve = []
-        for step, batch in zip(range(now.step, until), self.batches(now.step), strict=False):
-            flat, adam, state, terms = self.step(flat, adam, state, batch)
-            total = torch.stack(list(terms.values())).sum(0)
-            curve.append(total)
-            if not bool(torch.isfinite(total).all()):
-                _note_failures(failures, terms, step)
-                if all(failures):
-                    break
-            bar.advance()
-            if keep is not None:
-                keep(Snapshot(flat, adam, state, step + 1), curve, failures)
+        with closing(self.batches(now.step)) as batches:  # ends the workers of a source
+            for step in range(now.step, until):
+                flat, adam, state, terms = self.step(flat, adam, state, next(batches))
+                total = torch.stack(list(terms.values())).sum(0)
+                curve.append(total)
+                if not bool(torch.isfinite(total).all()):
+                    _note_failures(failures, terms, step)
+                    if all(failures):
+                        break
+                bar.advance()
+                if keep is not None:
+                    keep(Snapshot(flat, adam, state, step + 1), curve, failures)
         loss = torch.stack(curve) if curve else flat.new_zeros(0, len(flat))
         return Trained(self.method, self.net, Snapshot(flat, adam, state, until), failures, loss)
 
-    def batches(self, first: int) -> Iterator[Batch]:
+    def batches(self, first: int) -> Generator[Batch, None, None]:
         """One batch a step; without a batch size every step sees all rows."""
         data, size = self.data, self.config.batch_size
         everything = {name: getattr(data, name) for name in COLUMNS}
         everything["row"] = torch.arange(data.n_rows, device=data.x.device)
-        drawn = None if size is None else draw_rows(data, self.seeds, size, first)
+        drawn = None if size is None else draw_batches(data, self.seeds, size, first)
         step = first
         while True:
-            columns = everything if drawn is None else gather(data, next(drawn))
+            columns = everything if drawn is None else next(drawn)
             number = torch.tensor(float(step), dtype=self.config.dtype, device=data.x.device)
             rows = columns["row"].shape[-1]
             yield Batch(**columns, size=self.size, step=number, steps=self.steps, draw=self._draw(step, rows))

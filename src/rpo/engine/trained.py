@@ -11,6 +11,7 @@ from rpo.engine.adam import AdamState
 from rpo.engine.machine import threads_for
 from rpo.engine.method import Method, State
 from rpo.engine.nets import Net, Params
+from rpo.engine.source import PIECE, Source
 from rpo.exceptions import TrainingError
 
 PREDICT_ROWS = 16_384
@@ -38,7 +39,7 @@ class Trained:
     curve: Tensor
     """The loss at each step, `(steps, K)`."""
 
-    def output(self, x: Tensor, *, stacked: bool = False) -> Tensor:
+    def output(self, x: Tensor | Source, *, stacked: bool = False) -> Tensor:
         """f(x) of every model, `(K, n, c)`; `stacked` inputs have a leading axis of K."""
         return predict(self.method, self.net, self.snapshot.flat, self.snapshot.state, x, stacked=stacked)
 
@@ -85,24 +86,36 @@ def _lengthen(curve: Tensor, steps: int) -> Tensor:
     return torch.cat([curve, curve.new_full((steps - len(curve), curve.shape[1]), torch.nan)])
 
 
-def predict(method: Method, net: Net, flat: Tensor, state: State, x: Tensor, *, stacked: bool = False) -> Tensor:
+def predict(
+    method: Method, net: Net, flat: Tensor, state: State, x: Tensor | Source, *, stacked: bool = False
+) -> Tensor:
     """f(x) of every model, `(K, n, c)`, some thousands of rows at a time; `stacked` inputs have a leading axis of K."""
 
     def one(params: Params, state: State, rows: Tensor) -> Tensor:
         return net(params, rows) if method.predict is None else method.predict(net, params, state, rows)
 
     params = net.unflatten(flat)
+    axis = 1 if stacked else 0
+    pictures = len(x.shape) > axis + 2
 
     def every(rows: Tensor) -> Tensor:
-        if len(flat) > 1:
+        if len(flat) > 1 and not pictures:
             return vmap(one, in_dims=(0, 0, 0 if stacked else None))(params, state, rows)
-        # Not every layer can go through `vmap` (a group norm of pictures cannot), and one model needs none.
-        own, kept = ({name: value[0] for name, value in some.items()} for some in (params, state))
-        return one(own, kept, rows[0] if stacked else rows)[None]
+        # One model needs no `vmap`, and layers of pictures do better without (a group norm cannot go through it).
+        found = []
+        for k in range(len(flat)):
+            own, kept = ({name: value[k] for name, value in some.items()} for some in (params, state))
+            found.append(one(own, kept, rows[k] if stacked else rows))
+        return torch.stack(found)
 
-    # A prediction that looks at its batch must see all of it.
-    size = PREDICT_ROWS if method.predict is None else max(1, x.shape[1 if stacked else 0])
-    numbers = len(flat) * min(size, x.shape[1 if stacked else 0]) * net.width
-    with torch.no_grad(), threads_for(numbers):
-        pieces = [every(rows) for rows in torch.split(x.to(flat), size, 1 if stacked else 0)]
-    return torch.cat(pieces, 1)
+    count = x.shape[axis]
+    if isinstance(x, Source):
+        source = x.to(flat.device, flat.dtype)
+        size, parts = PIECE, source.pieces()
+    else:
+        # A prediction that looks at its batch must see all of it.
+        size = PREDICT_ROWS if method.predict is None else max(1, count)
+        parts = iter(torch.split(x.to(flat), size, axis))
+    with torch.no_grad(), threads_for(len(flat) * min(size, count) * net.width):
+        found = [every(rows) for rows in parts]
+    return torch.cat(found, 1)

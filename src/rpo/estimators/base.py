@@ -18,7 +18,9 @@ from torch import nn
 from rpo.engine import Config, Data, Net, factory, make_data, mlp, predict, train
 from rpo.engine.config import default_batch_size
 from rpo.engine.method import State
+from rpo.engine.source import Source
 from rpo.engine.training import first_stage, net_of
+from rpo.estimators.fetched import FETCHED, Inputs, Rows, as_source, labels_of
 from rpo.estimators.inputs import Array, check_finite, check_kinds, check_weight, is_widths, weighted_moments
 from rpo.estimators.quality import fitted_penalties, quality_table
 from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning
@@ -66,8 +68,8 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def fit(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: Inputs,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         domains: ArrayLike | None = None,
@@ -80,13 +82,19 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         `sample_weight` counts rows: a weight of two is the row twice, zero is the row left out. Without `domains`
         there is one domain, and a warning. Without `strata` they come from `grouping`.
 
-        An `X` that is memory-mapped (`np.load(…, mmap_mode="r")`) stays on disk, and so does what is made of it.
+        An `X` that is memory-mapped (`np.load(…, mmap_mode="r")`) stays on disk, and so does what is made of it. `X`
+        may also be a map-style `torch.utils.data.Dataset`, or a `rpo.Source` of one: items are fetched a batch at a
+        time, labels not given come from the dataset, and inputs are taken as they are (`standardize` then concerns the
+        target alone).
 
         With `checkpoint`, a folder, the training is kept there `every` so many seconds and when the process gets
         SIGTERM; the same call goes on where it stopped, to the same model.
         """
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)  # what another method found in an earlier fit would be taken for this one's
+        source = as_source(X)
+        if source is not None:
+            y, domains, strata = labels_of(source, y, domains, strata, self.verbose)
         rows, target, weight = self._check_rows(X, y, sample_weight)
         encoded, task = self._encode(target, weight)
         domain, self.domains_ = self._check_domains(domains, len(rows))
@@ -100,7 +108,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         numbers, options = self._split_values(method, values)
         common: dict[str, Any] = {"seeds": [self._seed()], "numbers": numbers, "options": options, "config": config}
         first = None
-        grouping = self._grouping(method, task, strata)
+        grouping = self._grouping(method, task, strata, fetched=source is not None)
         if method.first_stage is not None:
             if grouping == "search":  # the first stage needs no strata, and the search needs its residuals
                 first = first_stage(method, build, data, **common)
@@ -130,10 +138,16 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     # --- checking -----------------------------------------------------------------------------------------------
 
     def _check_rows(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[NDArray[Any], NDArray[Any], Array]:
+        self, X: Inputs, y: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> tuple[Rows, NDArray[Any], Array]:
         if y is None:
             raise InputError("requires y to be passed, but the target y is None")
+        source = as_source(X)
+        if source is not None:
+            self.n_features_in_ = int((source.shape[1:] or (1,))[0])
+            weight = _check_sample_weight(sample_weight, np.empty((len(source), 1)), ensure_non_negative=True)
+            check_weight(weight)
+            return source, column_or_1d(np.asarray(y), warn=True), weight
         check_kinds(X)
         rows, target = validate_data(
             self,
@@ -185,17 +199,17 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     # --- preparing ----------------------------------------------------------------------------------------------
 
-    def _moments(self, rows: NDArray[Any], weight: Array) -> tuple[Array, Array]:
+    def _moments(self, rows: Rows, weight: Array) -> tuple[Array, Array]:
         """Mean and deviation of each feature; of all pixels together for inputs that are not tables."""
-        if not self.standardize:
+        if not self.standardize or isinstance(rows, Source):
             return np.zeros(1), np.ones(1)
         if rows.ndim == 2:
             return weighted_moments(rows, weight)
         return weighted_moments(rows.reshape(-1, 1), np.repeat(weight, rows[0].size))
 
-    def _data(self, rows: NDArray[Any], target: Array, domain: NDArray[np.intp], weight: Array, task: Task) -> Data:
+    def _data(self, rows: Rows, target: Array, domain: NDArray[np.intp], weight: Array, task: Task) -> Data:
         return make_data(
-            torch.from_numpy(self._standardized(rows, self._precision(rows))),
+            self._inputs(rows, self._precision(rows)),
             torch.from_numpy(target),
             torch.from_numpy(domain),
             task=task,
@@ -203,13 +217,23 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             n_classes=len(getattr(self, "classes_", ())),
         )
 
-    def _precision(self, rows: NDArray[Any]) -> str:
+    def _precision(self, rows: Rows) -> str:
         """What the training computes in."""
         if self.dtype == "auto":
-            return "float64" if len(rows) <= DOUBLE_ROWS and rows.dtype != np.float32 else "float32"
+            if isinstance(rows, Source):
+                double = rows.example.dtype == torch.float64
+            else:
+                double = rows.dtype != np.float32
+            return "float64" if len(rows) <= DOUBLE_ROWS and double else "float32"
         if self.dtype not in DTYPES:
             raise InputError(f"dtype is {self.dtype!r}: use 'auto', 'float32' or 'float64'")
         return self.dtype
+
+    def _inputs(self, rows: Rows, dtype: str) -> torch.Tensor | Source:
+        """The rows as the engine takes them."""
+        if isinstance(rows, Source):
+            return rows.to(torch.device("cpu"), DTYPES[dtype])
+        return torch.from_numpy(self._standardized(rows, dtype))
 
     def _standardized(self, rows: NDArray[Any], dtype: str) -> NDArray[Any]:
         """The rows as the network sees them; those of a file go into a file."""
@@ -223,6 +247,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         size = self.batch_size
         if size == "auto":
             size = default_batch_size(data.n_rows, data.n_domains)
+            size = FETCHED if size is None and isinstance(data.x, Source) else size
         if not (size is None or isinstance(size, int | np.integer)):
             raise InputError(f"batch_size is {size!r}: give a whole number, None for all rows, or 'auto'")
         self.dtype_ = str(data.x.dtype).removeprefix("torch.")
@@ -239,6 +264,8 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _build(self, row_shape: tuple[int, ...], n_outputs: int) -> Callable[[], nn.Module]:
         if self.module is not None:
             return factory(self.module, row_shape, n_outputs)
+        if len(row_shape) != 1:
+            raise InputError(f"inputs have shape {row_shape}: give a network for them, module=…")
         if not is_widths(self.hidden):
             raise InputError(f"hidden is {self.hidden!r}: give the widths of the hidden layers, such as (64, 64)")
         return partial(mlp, row_shape[0], n_outputs, tuple(self.hidden))
@@ -248,11 +275,14 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             values = {**values, "lr": self.learning_rate}
         return method.fill(values)
 
-    def _grouping(self, method: Method, task: Task, strata: ArrayLike | None) -> str:
-        """Where strata come from; what would be ignored is refused."""
+    def _grouping(self, method: Method, task: Task, strata: ArrayLike | None, *, fetched: bool) -> str:
+        """Where strata come from; what would be ignored is refused. Inputs that are fetched cannot be searched."""
         asked, number = self.grouping, self.n_strata
+        if fetched and asked == "search":
+            raise InputError("grouping='search' looks at all inputs at once: give strata, or use 'class' or 'none'")
+        asked = "none" if fetched and asked == "auto" and strata is None else asked
         grouping = chosen_grouping(asked, classes=task != "regression", given=strata is not None)
-        if method.first_stage is None and (asked != "auto" or number is not None):
+        if method.first_stage is None and (self.grouping != "auto" or number is not None):
             raise InputError(f"method {method.name!r} has no strata: leave out grouping and n_strata")
         if number is not None and (strata is not None or grouping != "search"):
             raise InputError(f"n_strata={number} is ignored unless strata are searched for: use grouping='search'")
@@ -261,7 +291,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _with_strata(
         self,
         data: Data,
-        rows: NDArray[Any],
+        rows: Rows,
         target: NDArray[Any],
         strata: ArrayLike | None,
         first: State | None,
@@ -271,7 +301,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         n = data.n_rows
         if strata is not None:
             code, self.strata_ = codes(strata, "strata", n)
-        elif first is not None:
+        elif first is not None and not isinstance(rows, Source):
             weight, domain = data.weight.numpy().astype(float), data.domain.numpy()
             table = len(data.row_shape) == 1
             found = find_strata(
@@ -302,19 +332,21 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     # --- predicting ---------------------------------------------------------------------------------------------
 
-    def _outputs(self, X: ArrayLike) -> torch.Tensor:
+    def _outputs(self, X: Inputs) -> torch.Tensor:
         """f(x) for new rows, `(n, c)`."""
         check_is_fitted(self, "params_")
-        check_kinds(X)
-        rows = validate_data(
-            self, X, reset=False, dtype="numeric", ensure_all_finite=False, allow_nd=self.module is not None
-        )
-        check_finite(rows, self._names(rows))
+        rows = as_source(X)
+        if rows is None:
+            check_kinds(X)
+            rows = validate_data(
+                self, X, reset=False, dtype="numeric", ensure_all_finite=False, allow_nd=self.module is not None
+            )
+            check_finite(rows, self._names(rows))
         method, _ = self._method()
         net = self._net(method, tuple(rows.shape[1:]))
         params = {name: torch.as_tensor(value)[None] for name, value in self.params_.items()}
         state = {name: torch.as_tensor(value)[None] for name, value in self.state_.items()}
-        x = torch.from_numpy(self._standardized(rows, self.dtype_))
+        x = self._inputs(rows, self.dtype_)
         output = predict(method, net, net.flatten(params), state, x)[0]
         if not (finite := torch.isfinite(output).all(1)).all():
             row = int((~finite).nonzero()[0, 0])

@@ -3,7 +3,7 @@
 Both kinds of target answer the same questions: how noisy is a group, how sure is that, and what is a row of it worth.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -69,6 +69,10 @@ class NumberNoise:
         """|r|/σ̃ of the row's domain."""
         usual = shrunk(self.by_domain)[self.domain]
         return np.abs(self.residual) / np.maximum(usual, 1e-300)
+
+    def some(self, rows: NDArray[np.intp]) -> "NumberNoise":
+        """Of some of the rows."""
+        return NumberNoise(self.residual[rows], self.spent[rows], self.weight[rows], self.domain[rows], self.n_domains)
 
     def _scales(self, residual: Array, group: Codes, n_groups: int, fewest: int = MIN_ROWS) -> Scales:
         spent = np.bincount(group, self.weight * self.spent, n_groups)
@@ -167,6 +171,16 @@ class LabelNoise:
         """√(−2 log p) of the label given: as deviations of a normal would be."""
         given = self.probability[np.arange(len(self.label)), self.label]
         return np.asarray(np.sqrt(-2 * np.log(np.clip(given, 1e-12, 1.0))))
+
+    def some(self, rows: NDArray[np.intp]) -> "LabelNoise":
+        """Of some of the rows."""
+        return replace(
+            self,
+            probability=self.probability[rows],
+            label=self.label[rows],
+            weight=self.weight[rows],
+            domain=self.domain[rows],
+        )
 
     def _turned(self, group: Codes, n_groups: int) -> Rates:
         found = turned(self.probability, self.label, group, n_groups, self.weight)

@@ -10,7 +10,7 @@ from rpo.judging.columns.findings import MOST_NAMED, Speech, percent, sentence
 from rpo.judging.noise import FEWEST_JUDGED
 
 if TYPE_CHECKING:
-    from rpo.judging.quality import Quality
+    from rpo.judging.result import Quality
 
 MOST_FINDINGS = 5
 MOST_COLUMNS = 3  # of them about columns, if there is something else to say

@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from rpo.exceptions import InputError, OneDomainWarning
-from rpo.frames.columns import names_of
+from rpo.frames.columns import LARGEST, SMALLEST, names_of
 from rpo.frames.preparing import WITHOUT_DOMAIN, Prepared
 from rpo.functional.ridge import Array
 from rpo.grouping import NamedStrata
@@ -380,8 +380,15 @@ class _Quality(NewDomains, BaseEstimator):  # type: ignore[misc]
     def _raw(self, values: Array) -> Array:
         """What the learners say, before any adapting."""
         if isinstance(self.estimator_, Stack):
-            return self.estimator_.outputs(values)
-        return outputs(self.estimator_, values, self._n_classes())
+            found = self.estimator_.outputs(values)
+        else:
+            found = outputs(self.estimator_, values, self._n_classes())
+        if not (finite := np.isfinite(found.reshape(len(found), -1)).all(1)).all():
+            row = int(np.flatnonzero(~finite)[0])
+            raise InputError(
+                f"row {row} of X has values so far from those of the fit that no prediction can be computed"
+            )
+        return found
 
 
 def _labels(labels: NDArray[Any], what: str, n: int) -> NDArray[Any]:
@@ -475,6 +482,9 @@ class QualityRegressor(RegressorMixin, _Quality):  # type: ignore[misc]
         except (TypeError, ValueError):
             raise InputError("the target of a regression must be numbers; for classes use QualityClassifier") from None
         used = values[weight > 0]
+        largest = np.abs(used).max(initial=0.0)
+        if largest > LARGEST or 0 < largest < SMALLEST:
+            raise InputError(f"the target reaches {largest:.1g}: give it in another unit")
         if np.ptp(used) <= 1e-12 * np.abs(used).max(initial=1e-300):
             raise InputError(f"the target is constant ({used[0]} in all {len(used)} rows): there is nothing to learn")
         return values

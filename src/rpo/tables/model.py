@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rpo.exceptions import InputError
-from rpo.frames.columns import Column, as_text, names_of, transform, typed
+from rpo.frames.columns import Column, as_text, check_reach, names_of, transform, typed
 from rpo.frames.preparing import Prepared
 from rpo.io import Grouping, Task, few
 from rpo.models import QualityClassifier, QualityRegressor
@@ -316,8 +316,7 @@ def _odd(values: "pd.Series[Any]", column: Column) -> list[str]:
         new = (numbers < 0) & known
         names = [name for name in as_text(values[new]).unique().tolist() if name not in column.categories]
         return [f"column {column.name!r} has categories not kept in fitting: {_list(names)}"] if names else []
-    if np.isinf(numbers).any():
-        raise InputError(f"column {column.name!r} is infinite in {int(np.isinf(numbers).sum())} rows: correct them")
+    check_reach(numbers, column.name)
     unread = int((np.isnan(numbers) & known).sum())
     notes = []
     if unread:
