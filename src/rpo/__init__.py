@@ -11,6 +11,7 @@ if _TYPE_CHECKING:
     from rpo.judging import quality
     from rpo.models import QualityClassifier, QualityRegressor, load
     from rpo.studies.comparison import compare
+    from rpo.tables.checking import check
 
 __version__ = "0.1.0"
 
@@ -23,6 +24,7 @@ __all__ = [
     "RPORegressor",
     "Source",
     "__version__",
+    "check",
     "compare",
     "datasets",
     "engine",
@@ -42,6 +44,7 @@ _HOMES = {
     "RPOClassifier": "rpo.estimators",
     "RPORegressor": "rpo.estimators",
     "Source": "rpo.engine",
+    "check": "rpo.tables.checking",
     "compare": "rpo.studies.comparison",
     "load": "rpo.models",
     "quality": "rpo.judging",

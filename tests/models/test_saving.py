@@ -114,10 +114,16 @@ def _card(files, **changes):
     return {**files, "model.json": json.dumps({**json.loads(files["model.json"]), **changes}).encode()}
 
 
-def _arrays(files, name, change):
+def _arrays(files, name, change, more=None):
     arrays = load_arrays(files["weights.safetensors"])
-    arrays[name] = change(arrays[name].copy())
-    return {**files, "weights.safetensors": save_arrays(arrays)}
+    arrays[name] = np.ascontiguousarray(change(arrays[name].copy()))
+    return {**files, "weights.safetensors": save_arrays({**arrays, **(more or {})})}
+
+
+def _without(files, prefix):
+    arrays = load_arrays(files["weights.safetensors"])
+    kept = {name: values for name, values in arrays.items() if not name.startswith(prefix)}
+    return {**files, "weights.safetensors": save_arrays(kept)}
 
 
 def _back(left):
@@ -143,6 +149,17 @@ def _back(left):
         (lambda f: _arrays(f, "0/value", lambda a: a * np.nan), "without a number"),
         (lambda f: _arrays(f, "0/root", lambda a: a[::-1].copy()), "begin nowhere"),
         (lambda f: _arrays(f, "0/edge_count", lambda a: a * 0 + 2**40), "not a whole model"),
+        (lambda f: _arrays(f, "reference/domain", lambda a: a + 7), "domains that are not there"),
+        (lambda f: _arrays(f, "reference/domain", lambda a: a[:-1]), "of another shape"),
+        (lambda f: _arrays(f, "reference/value", lambda a: a * np.inf), "no number|not finite"),
+        (lambda f: _arrays(f, "reference/scale", lambda a: a * 0), "that cannot be"),
+        (lambda f: _arrays(f, "reference/trust", lambda a: a + 7), "shares that are none"),
+        (lambda f: _arrays(f, "reference/error", lambda a: a - 1e6), "below zero"),
+        (lambda f: _arrays(f, "reference/mean", lambda a: a[:, :1]), "of another shape"),
+        (lambda f: _arrays(f, "reference/beside", lambda a: a[:, :2]), "of another shape"),
+        (lambda f: _arrays(f, "reference/noise", lambda a: a + 7), "local noise"),
+        (lambda f: _without(f, "reference/"), "not a whole model"),
+        (lambda f: _arrays(f, "kept", lambda a: a, more={"adaptation/effect": np.zeros(2)}), "not a whole model"),
     ],
 )
 def test_a_spoiled_folder_is_refused_in_one_line(spoil, words, forest, tmp_path):

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from rpo.cli import bench, compare, data, fit, methods, predict, quality, theory
+from rpo.cli import bench, check, compare, data, fit, methods, predict, quality, theory
 from rpo.cli.tables import printable
 from rpo.exceptions import InputError, TrainingError
 
@@ -23,6 +23,7 @@ app.add_typer(data.app, name="data")
 app.command()(quality.quality)
 app.command()(fit.fit)
 app.command()(predict.predict)
+app.command()(check.check)
 app.command()(compare.compare)
 app.command()(methods.methods)
 app.command()(theory.theory)

@@ -50,6 +50,22 @@ def domains_needed(level: float) -> int:
     return max(1, ceil(level / (1 - level) - ROUNDING))
 
 
+def joint_p(scores: Array, others: Array) -> float:
+    r"""One p for several scores of a domain, exact as each: −min of their ranks among all is the score that is ranked.
+
+    Ranks are among the other domains `(E, k)` and the new one `(k,)` together, and of domains that stand out as much in
+    different scores the one whose ranks sum to less counts as more.
+
+    >>> joint_p(np.array([9.0, 9.0]), np.random.default_rng(0).normal(size=(19, 2)))
+    0.05
+    """
+    every = np.vstack([scores, others])
+    above = np.stack([np.searchsorted(np.sort(-column), -column, side="right") for column in every.T], 1)
+    best, total = above.min(1), above.sum(1)
+    beyond = (best < best[0]) | ((best == best[0]) & (total <= total[0]))
+    return float(np.count_nonzero(beyond) / len(every))
+
+
 def conformal_p(score: float, others: Array) -> float:
     r"""p = (1 + #{e : s_e ≥ s})/(E + 1): uniform, or larger, if the new domain is one like the others.
 

@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 STEPS = 200  # of expectation and maximisation
 CLOSE = 1e-6  # relative change of all variances that ends it
 LEAST = 1e-12  # of a variance, relative to the largest
-NEWTON = 6
+NEWTON, HALVED = 12, 10  # steps, and how often one that does not help is halved
 
 
 class Effects(NamedTuple):
@@ -85,50 +85,18 @@ def class_effect(effects: Effects, log_odds: Array, label: NDArray[np.integer], 
     >>> moved(np.zeros((1, 2)), effect).round(1).tolist()
     [[0.2, 0.8]]
     """
-    n, classes = log_odds.shape
-    precision = 1 / effects.variance
-    truth = np.zeros((n, classes))
-    truth[np.arange(n), label] = 1.0
-
-    def penalised(u: Array) -> float:
-        p = moved(log_odds, u)[np.arange(n), label]
-        return float(weight @ np.log(np.maximum(p, 1e-300)) - 0.5 * (precision * u**2).sum())
-
-    u = np.zeros(classes + 1)
-    value = penalised(u)
-    hessian = np.diag(precision)
-    for _ in range(NEWTON):
-        p = moved(log_odds, u)
-        rest = weight[:, None] * (truth - p)
-        gradient = np.append(rest.sum(0), (rest * log_odds).sum()) - precision * u
-        mean = (p * log_odds).sum(1)
-        wp = weight[:, None] * p
-        cross = (wp * (log_odds - mean[:, None])).sum(0)
-        hessian = np.diag(precision)
-        hessian[:-1, :-1] += np.diag(wp.sum(0)) - wp.T @ p
-        hessian[:-1, -1] += cross
-        hessian[-1, :-1] += cross
-        hessian[-1, -1] += float((wp * log_odds**2).sum() - weight @ mean**2)
-        step = np.linalg.solve(hessian, gradient)
-        size = 1.0
-        while (new := penalised(u + size * step)) < value and size > 1e-3:
-            size /= 2
-        if new < value:
-            break
-        u, gain, value = u + size * step, new - value, new
-        if gain < 1e-9 * (1 + abs(value)):
-            break
-    return u, np.asarray(np.linalg.inv(hessian), dtype=np.float64)
+    rows = _Rows(log_odds, label, weight, np.zeros(1, dtype=np.intp))
+    u, variance = rows.newton(np.zeros((1, log_odds.shape[1] + 1)), effects.variance, NEWTON)
+    return u[0], variance[0]
 
 
 def class_effects(
-    log_odds: Array, label: NDArray[np.integer], weight: Array, domain: NDArray[np.integer], steps: int = 30
+    log_odds: Array, label: NDArray[np.integer], weight: Array, domain: NDArray[np.integer], steps: int = 60
 ) -> Effects:
     """The variance of offsets (one for all classes) and of the slope over domains, by EM with Laplace's approximation.
 
     >>> rng = np.random.default_rng(0)
     >>> domain = np.repeat(np.arange(100), 50)
-    >>> p = moved(np.zeros((100, 2)), np.zeros(3))[:, 1]
     >>> label = (rng.random(5000) < 1 / (1 + np.exp(-1.5 * rng.normal(size=100)[domain]))).astype(int)
     >>> found = class_effects(np.zeros((5000, 2)), label, np.ones(5000), domain)
     >>> bool(0.8 < np.sqrt(2 * found.variance[0]) < 2)  # of the difference between two offsets
@@ -136,17 +104,75 @@ def class_effects(
     """
     classes = log_odds.shape[1]
     order = np.argsort(domain, kind="stable")
-    parts = np.split(order, np.flatnonzero(np.diff(domain[order])) + 1)
-    found = Effects(np.append(np.full(classes, 0.1), 0.1), 0.0)
+    start = np.flatnonzero(np.diff(domain[order], prepend=-1))
+    rows = _Rows(log_odds[order], label[order], weight[order], start)
+    u, found = np.zeros((len(start), classes + 1)), np.full(classes + 1, 0.1)
     for _ in range(steps):
-        total = np.zeros(classes + 1)
-        for rows in parts:
-            u, variance = class_effect(found, log_odds[rows], label[rows], weight[rows])
-            total += u**2 + np.diagonal(variance)
-        mean = total / len(parts)
+        u, variance = rows.newton(u, found, 2)
+        mean = (u**2 + np.diagonal(variance, axis1=1, axis2=2)).mean(0)
         new = np.maximum(np.append(np.full(classes, mean[:-1].mean()), mean[-1]), 1e-8)
-        change = np.abs(new / found.variance - 1).max()
-        found = Effects(new, 0.0)
+        change = float(np.abs(new / found - 1).max())
+        found = new
         if change < 1e-2:
             break
-    return found
+    return Effects(found, 0.0)
+
+
+class _Rows(NamedTuple):
+    """Rows of classes, sorted by domain, and where each domain begins."""
+
+    log_odds: Array
+    label: NDArray[np.integer]
+    weight: Array
+    start: NDArray[np.integer]
+
+    def newton(self, u: Array, variance: Array, steps: int) -> tuple[Array, Array]:
+        """Newton's steps from `u`, `(E, C + 1)`, halved where they do not help, and the inverse curvature."""
+        precision, place = 1 / variance, np.arange(len(self.label))
+        ends = np.append(self.start[1:], len(self.label))
+        domain = np.repeat(np.arange(len(self.start)), ends - self.start)
+        truth = np.zeros_like(self.log_odds)
+        truth[place, self.label] = 1.0
+
+        def said(u: Array) -> tuple[Array, Array]:
+            p = np.asarray(softmax((1 + u[domain, -1:]) * self.log_odds + u[domain, :-1], axis=1))
+            fit = self.weight * np.log(np.maximum(p[place, self.label], 1e-300))
+            return p, np.add.reduceat(fit, self.start) - 0.5 * (precision * u**2).sum(1)
+
+        p, value = said(u)
+        for step in range(steps + 1):
+            wp = self.weight[:, None] * p
+            rest = self.weight[:, None] * truth - wp
+            both = np.column_stack([rest, (rest * self.log_odds).sum(1)])
+            gradient = np.add.reduceat(both, self.start) - precision * u
+            hessian = self._curvature(p, wp, ends) + np.diag(precision)
+            if step == steps:
+                break
+            move = np.linalg.solve(hessian, gradient[..., None])[..., 0]
+            for _ in range(HALVED):
+                new_p, new_value = said(u + move)
+                worse = new_value < value - 1e-12 * np.abs(value)
+                if not worse.any():
+                    break
+                move[worse] /= 2
+            move[worse] = 0.0
+            u = u + move
+            p, new_value = (new_p, new_value) if not worse.any() else said(u)
+            gain, value = float((new_value - value).max()), new_value
+            if gain < 1e-10 * (1 + float(np.abs(value).max())):
+                steps = min(steps, step + 1)
+        return u, np.asarray(np.linalg.inv(hessian), dtype=np.float64)
+
+    def _curvature(self, p: Array, wp: Array, ends: NDArray[np.integer]) -> Array:
+        """−∂²Σ w log p/∂u² of every domain, `(E, C + 1, C + 1)`."""
+        classes = p.shape[1]
+        made = np.zeros((len(self.start), classes + 1, classes + 1))
+        mean = (p * self.log_odds).sum(1)
+        every = np.arange(classes)
+        made[:, every, every] = np.add.reduceat(wp, self.start)
+        made[:, :-1, -1] = made[:, -1, :-1] = np.add.reduceat(wp * (self.log_odds - mean[:, None]), self.start)
+        last = (wp * self.log_odds**2).sum(1) - self.weight * mean**2
+        made[:, -1, -1] = np.add.reduceat(last, self.start)
+        for e, (first, end) in enumerate(zip(self.start, ends, strict=True)):
+            made[e, :-1, :-1] -= wp[first:end].T @ p[first:end]
+        return made

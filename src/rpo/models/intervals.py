@@ -84,7 +84,7 @@ def check_level(reference: Reference, level: float, method: How, *, trusted: boo
         raise InputError(
             f"level {level:g} takes {domains_needed(level)} training {what}, and there are {number}{less}: "
             f"at most {np.floor(1000 * most) / 1000:g} (max_level_) can be promised of a new one; ask for less, or use "
-            'method="model", which assumes that domains are normal draws'
+            'method="model" (--interval-method model), which assumes that domains are normal draws'
         )
 
 

@@ -26,12 +26,18 @@ from rpo.models.intervals import (
 from rpo.models.reference import Reference
 
 
+def outputs_of(model: Any, numbers: Array) -> Array:
+    """What a fitted model says of rows whose columns are numbers already, `(n,)` or `(n, C)`."""
+    return np.asarray(model._raw(numbers[:, model.kept_]))
+
+
 class NewDomains:
     """Mixed into both Quality models."""
 
     reference_: Reference
     adaptation_: Adaptation | None = None
     _known_effects: Effects | None = None
+    _known_moved: Reference | None = None
 
     def _features(self, X: Any) -> Array:
         raise NotImplementedError
@@ -46,7 +52,7 @@ class NewDomains:
     def max_level_(self) -> float:
         """E/(E + 1) for E training domains: the highest level that `predict_interval` can promise of a new domain."""
         check_is_fitted(self, "reference_")
-        return max_level(self.reference_)
+        return max_level(self._held_out())
 
     @property
     def own_rows_(self) -> float:
@@ -59,7 +65,8 @@ class NewDomains:
 
     def _interval(self, X: Any, level: float, method: How, trusted: bool) -> NDArray[Any]:
         check_is_fitted(self, "reference_")
-        check_level(self.reference_, level, method, trusted=trusted)
+        held_out = self._held_out()
+        check_level(held_out, level, method, trusted=trusted)
         values = self._features(X)
         raw = self._raw(values)
         value = raw if self.adaptation_ is None else self.adaptation_(raw)
@@ -68,7 +75,7 @@ class NewDomains:
         if value.ndim == 2:
             if method == "model":
                 return smallest_sets(mean_probabilities(log_odds(value), self._effects()), level)
-            inside = 1 - value <= half_width(self.reference_, level, trusted=trusted) + 1e-12
+            inside = 1 - value <= half_width(held_out, level, trusted=trusted) + 1e-12
             inside[np.arange(len(value)), value.argmax(1)] = True  # a set is never empty
             return np.asarray(inside)
         scale = self.reference_.noise(values, raw)
@@ -76,8 +83,16 @@ class NewDomains:
             design = design_of(value, *centred(self.reference_))
             reach = model_widths(self.reference_, self._effects(), design, scale, level)
         else:
-            reach = half_width(self.reference_, level, trusted=trusted) * scale
+            reach = half_width(held_out, level, trusted=trusted) * scale
         return np.column_stack([value - reach, value + reach])
+
+    def _held_out(self) -> Reference:
+        """Held-out domains; of an adapted model, each moved by as many of its own rows."""
+        if self.adaptation_ is None:
+            return self.reference_
+        if self._known_moved is None:
+            self._known_moved = adapted_reference(self.reference_, self._effects(), self.adaptation_.rows)
+        return self._known_moved
 
     def _effects(self) -> Effects:
         """How domains differ from the model; computed when first asked for."""
@@ -111,7 +126,6 @@ class NewDomains:
         moved = copy(self)
         scale = self.reference_.noise(values, raw)
         moved.adaptation_ = adapted(self.reference_, self._effects(), raw, target, scale, weight)
-        moved.reference_ = adapted_reference(self.reference_, self._effects(), len(target))
         if len(target) >= self.own_rows_:
             warnings.warn(
                 f"from about {self.own_rows_:.0f} rows on a model of the domain's own does better, by training "

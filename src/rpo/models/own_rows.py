@@ -1,11 +1,16 @@
 """From how many labelled rows on a domain is served better by a model of its own."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
+from rpo.functional.effects import number_effect, number_effects
 from rpo.functional.ridge import Array, gcv_ridge
 from rpo.functional.scale import between
 from rpo.judging.residuals import Problem
+
+Mover = Callable[[NDArray[np.intp], NDArray[np.intp]], Array]
 
 SIZES = (15, 30, 60, 120, 250, 500)
 DOMAINS = 8  # largest ones that it is tried with
@@ -26,7 +31,7 @@ def rows_of_own(problem: Problem, value: Array, columns: NDArray[np.intp], kept:
     target = np.stack([y == k for k in range(problem.n_classes)], 1) if problem.n_classes else y[:, None]
     said = f if problem.n_classes else f[:, None]
     residual = target - said
-    slow = _rows_to_move(residual, domain)
+    move = _mover(residual, domain) if problem.n_classes else _sloped_mover(residual[:, 0], f, domain)
     size = np.bincount(domain)
     largest = np.argsort(-size, kind="stable")[:DOMAINS]
     lost: dict[int, list[float]] = {}
@@ -36,17 +41,37 @@ def rows_of_own(problem: Problem, value: Array, columns: NDArray[np.intp], kept:
             # Rows are sorted by what they say: every k-th is as good as drawn, and the same in any order of the table.
             chosen = rows[np.linspace(0, len(rows) - 1, n).astype(np.intp)]
             others = np.setdiff1d(rows, chosen)
-            own, moved = 0.0, 0.0
-            for k in range(target.shape[1]):
-                line = gcv_ridge(X[chosen], target[chosen, k].astype(np.float64))
-                own += float(((target[others, k] - line(X[others])) ** 2).sum())
-                shift = n / (n + slow[k]) * float(residual[chosen, k].mean())
-                moved += float(((residual[others, k] - shift) ** 2).sum())
+            own = 0.0
+            for column in target.T.astype(np.float64):
+                own += float(((column[others] - gcv_ridge(X[chosen], column[chosen])(X[others])) ** 2).sum())
+            moved = float((move(chosen, others) ** 2).sum())
             lost.setdefault(n, []).append(own / max(moved, 1e-300) - 1)
     better = [n for n, part in lost.items() if len(part) >= FEWEST and np.mean(part) < -MARGIN]
     last = max(lost, default=1)
     first = next((n for n in better if set(better) >= {m for m in lost if m >= n}), np.inf)
     return np.array([first, last], dtype=np.float64)
+
+
+def _sloped_mover(residual: Array, value: Array, domain: NDArray[np.intp]) -> Mover:
+    """Residuals of some rows after the model was given offset and slope by others, as `adapt` does."""
+    spread = float(value.std()) or 1.0
+    z = np.column_stack([np.ones(len(value)), (value - value.mean()) / spread])
+    effects = number_effects(z, residual, np.ones(len(value)), domain)
+
+    def move(by: NDArray[np.intp], of: NDArray[np.intp]) -> Array:
+        return np.asarray(residual[of] - z[of] @ number_effect(effects, z[by], residual[by], np.ones(len(by))))
+
+    return move
+
+
+def _mover(residual: Array, domain: NDArray[np.intp]) -> Mover:
+    """The same for probabilities, by their offsets alone: the slope of log odds would take its time."""
+    slow = _rows_to_move(residual, domain)
+
+    def move(by: NDArray[np.intp], of: NDArray[np.intp]) -> Array:
+        return np.asarray(residual[of] - len(by) / (len(by) + slow) * residual[by].mean(0))
+
+    return move
 
 
 def _rows_to_move(residual: Array, domain: NDArray[np.intp]) -> Array:

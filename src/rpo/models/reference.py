@@ -16,7 +16,8 @@ from rpo.models.decision import Candidate, Trial
 from rpo.models.local_noise import FLAT, LocalNoise, local_noise
 from rpo.models.own_rows import rows_of_own
 
-MOST_MEANS = 4_000_000  # numbers: means of columns by domain; of more, some domains are left out
+MOST_COLUMNS, RIDGE = 300, 0.01  # columns that each is compared with the others; and the penalty of that
+MOST_MEANS = 4_000_000  # numbers: means of columns by domain, and their deviations; of more, some domains are left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +50,16 @@ class Reference:
     """By domain, Σ(f − f̄)², over classes too."""
     along: Array
     """By domain, Σ(f − f̄)(r − r̄), r the residual."""
+    beside: Array
+    """What the others leave of a column, as a line of all of them: `(p, p)`, or `(p, 0)` if p is large."""
     place: NDArray[np.int64]
     """Domains whose columns are known, in order."""
     mean: Array
-    """Of each of these the mean of every column, `(E, p)`."""
+    """Of each of these the mean of every column, and of what the others leave of it: `(E, p)` or `(E, 2p)`."""
+    spread: Array
+    """Of each of these the deviation within the domain, likewise."""
     within: Array
-    """The variance of every column within domains."""
+    """The variance within domains, likewise."""
     deviation: Array
     """The deviation of every column over all rows."""
     low: Array
@@ -82,11 +87,21 @@ class Reference:
         """y − f of a regression."""
         return self.target - self.value
 
+    def figures(self, X: Array) -> Array:
+        """Columns, and what the others leave of each, standardised."""
+        return figures_of(X, self.low, self.deviation, self.beside)
+
+
+def figures_of(X: Array, zero: Array, deviation: Array, beside: Array) -> Array:
+    """Columns `(n, p)`, and beside them what the other columns leave of each, in deviations."""
+    safe = np.where(deviation > 0, deviation, 1.0)
+    return np.hstack([X, (X - zero) / safe @ beside])
+
 
 ARRAYS = tuple(one.name for one in fields(Reference) if one.name != "noise")
 PLACES = ("domain", "place")
 BY_DOMAIN = ("trust", "rows", "error", "wild", "reach", "along", "outside")
-BY_COLUMN = ("within", "deviation", "low", "high")
+BY_COLUMN = ("deviation", "low", "high")
 
 
 def reference_of(trial: Trial, value: Array, chosen: Candidate) -> Reference:
@@ -104,12 +119,17 @@ def reference_of(trial: Trial, value: Array, chosen: Candidate) -> Reference:
     count = problem.weight
     rows = np.asarray(np.bincount(domain, count, n), dtype=np.float64)
     square = trial.squared(value)
-    reach, along = _relation(problem.y, value, count, domain, n)
-    place = np.arange(n)[:: max(1, -(-n * problem.X.shape[1] // MOST_MEANS))]
-    mean = np.stack([np.bincount(domain, count * column, n) / rows for column in problem.X.T], 1)
-    total = np.average(problem.X, axis=0, weights=count)
-    spread = np.sqrt(np.average((problem.X - total) ** 2, axis=0, weights=count))
-    inner = [np.average((column - mean[domain, j]) ** 2, weights=count) for j, column in enumerate(problem.X.T)]
+    reach, along = relation(problem.y, value, count, domain, n)
+    place = np.arange(n)[:: max(1, -(-2 * n * problem.X.shape[1] // MOST_MEANS))]
+    middle = np.average(problem.X, axis=0, weights=count)
+    deviation = np.sqrt(np.average((problem.X - middle) ** 2, axis=0, weights=count))
+    low, high = problem.X.min(0), problem.X.max(0)
+    beside = _beside(problem.X, middle, deviation, count)
+    figures = figures_of(problem.X, low, deviation, beside)
+    mean, spread = np.empty((n, figures.shape[1])), np.empty((n, figures.shape[1]))
+    for j, column in enumerate(figures.T):
+        mean[:, j] = np.bincount(domain, count * column, n) / rows
+        spread[:, j] = np.sqrt(np.bincount(domain, count * (column - mean[domain, j]) ** 2, n) / rows)
     return Reference(
         domain=domain[kept].astype(np.int64),
         value=value[kept],
@@ -122,19 +142,21 @@ def reference_of(trial: Trial, value: Array, chosen: Candidate) -> Reference:
         wild=np.bincount(domain, count * square**2, n) / rows,
         reach=reach,
         along=along,
+        beside=beside,
         place=place,
         mean=mean[place],
-        within=np.asarray(inner),
-        deviation=spread,
-        low=problem.X.min(0),
-        high=problem.X.max(0),
+        spread=spread[place],
+        within=rows @ spread**2 / rows.sum(),
+        deviation=deviation,
+        low=low,
+        high=high,
         outside=_outside(problem.X, count, domain, n),
         own=rows_of_own(problem, value, columns, kept),
         noise=noise,
     )
 
 
-def _relation(y: NDArray[Any], value: Array, count: Array, domain: NDArray[np.intp], n: int) -> tuple[Array, Array]:
+def relation(y: NDArray[Any], value: Array, count: Array, domain: NDArray[np.intp], n: int) -> tuple[Array, Array]:
     """Σ(f − f̄)² and Σ(f − f̄)(r − r̄) of every domain; of classes the sum over their probabilities."""
     rows = np.bincount(domain, count, n)
     reach, along = np.zeros(n), np.zeros(n)
@@ -144,6 +166,16 @@ def _relation(y: NDArray[Any], value: Array, count: Array, domain: NDArray[np.in
         reach += np.bincount(domain, count * centred**2, n)
         along += np.bincount(domain, count * centred * r, n)
     return reach, along
+
+
+def _beside(X: Array, middle: Array, deviation: Array, count: Array) -> Array:
+    """(R + αI)⁻¹ by columns over its diagonal, R the correlation of columns: x_j less a ridge line of the others."""
+    p = X.shape[1]
+    if not 1 < p <= MOST_COLUMNS:
+        return np.empty((p, 0))
+    z = (X - middle) / np.where(deviation > 0, deviation, 1.0)
+    inverse = np.linalg.inv((z.T * count) @ z / count.sum() + RIDGE * np.eye(p))
+    return np.asarray(inverse / np.diag(inverse))
 
 
 def _outside(X: Array, count: Array, domain: NDArray[np.intp], n: int) -> Array:
@@ -176,7 +208,10 @@ def read_reference(
     n = len(np.asarray(arrays["domain"]))
     places = len(np.asarray(arrays["place"]))
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("domain", "target", "scale", "count"), (n,))
-    shapes |= {"value": (n, classes) if classes else (n,), "place": (places,), "mean": (places, columns), "own": (2,)}
+    shapes |= {"value": (n, classes) if classes else (n,), "place": (places,), "own": (2,)}
+    beside = np.asarray(arrays["beside"])
+    size = columns + (columns if beside.size else 0)
+    shapes |= {"beside": (columns, size - columns), "within": (size,), "mean": (places, size), "spread": (places, size)}
     shapes |= dict.fromkeys(BY_DOMAIN, (domains,)) | dict.fromkeys(BY_COLUMN, (columns,))
     for name in ARRAYS:
         values = np.asarray(arrays[name])
@@ -196,7 +231,7 @@ def read_reference(
     if any((found[name] <= 0).any() for name in positive) or (found["low"] > found["high"]).any():
         raise ValueError("counts, scales or ranges that cannot be")
     bounded = ("trust", "outside", *(("value",) if classes else ()))
-    if any((found[name] < 0).any() for name in (*BY_DOMAIN[:5], "within", "deviation", "outside")):
+    if any((found[name] < 0).any() for name in (*BY_DOMAIN[:5], "spread", "within", "deviation", "outside")):
         raise ValueError("sums of squares below zero")
     if any(((found[name] < -1e-9) | (found[name] > 1 + 1e-9)).any() for name in bounded):
         raise ValueError("shares that are none")
