@@ -8,6 +8,7 @@ if _TYPE_CHECKING:
     from rpo import datasets, engine, exceptions, functional, grouping, methods
     from rpo.engine import Source
     from rpo.estimators import DomainClassifier, DomainRegressor, RPOClassifier, RPORegressor
+    from rpo.estimators.sweep import sweep
     from rpo.judging import quality
     from rpo.models import QualityClassifier, QualityRegressor, load
     from rpo.studies.comparison import compare
@@ -32,6 +33,7 @@ __all__ = [
     "load",
     "methods",
     "quality",
+    "sweep",
 ]
 
 _HOMES = {
@@ -45,6 +47,7 @@ _HOMES = {
     "compare": "rpo.studies.comparison",
     "load": "rpo.models",
     "quality": "rpo.judging",
+    "sweep": "rpo.estimators.sweep",
 }
 
 

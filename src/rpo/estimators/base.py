@@ -3,7 +3,7 @@
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
@@ -15,14 +15,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 from torch import nn
 
-from rpo.engine import Config, Data, Net, factory, make_data, mlp, predict, train
-from rpo.engine.config import default_batch_size
+from rpo.engine import Config, Data, Net, factory, make_data, mlp, predict
+from rpo.engine.config import default_batch_size, pick_device
 from rpo.engine.method import State
 from rpo.engine.source import Source
 from rpo.engine.training import first_stage, net_of
 from rpo.estimators.fetched import FETCHED, Inputs, Rows, as_source, labels_of
 from rpo.estimators.inputs import Array, check_finite, check_kinds, check_weight, is_widths, weighted_moments
 from rpo.estimators.quality import fitted_penalties, quality_table
+from rpo.estimators.ready import Ready
 from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning
 from rpo.functional.losses import Task
 from rpo.grouping import find_strata
@@ -63,6 +64,10 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """The method and the values given for its hyper-parameters."""
 
     @abstractmethod
+    def _encode_more(self, y: NDArray[Any]) -> NDArray[Any]:
+        """The target of other rows, by what `_encode` found."""
+
+    @abstractmethod
     def _encode(self, y: NDArray[Any], weight: Array) -> tuple[Array, Task]:
         """The target as the engine wants it, and the task."""
 
@@ -90,6 +95,42 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         With `checkpoint`, a folder, the training is kept there `every` so many seconds and when the process gets
         SIGTERM; the same call goes on where it stopped, to the same model.
         """
+        ready = self.ready(X, y, sample_weight, domains=domains, strata=strata, checkpoint=checkpoint, every=every)
+        data, options = ready.data, ready.options
+        trained = ready.train([self._seed()], ready.numbers, options, ready.first).check()
+        self.task_ = data.task
+        self.params_ = {n: p[0].cpu().numpy() for n, p in trained.net.unflatten(trained.snapshot.flat).items()}
+        self.state_ = {n: value[0].cpu().numpy() for n, value in trained.snapshot.state.items()}
+        self.loss_curve_ = trained.curve[:, 0].cpu().numpy()
+        if {"eta", "rho", "sigma"} <= set(self.state_):
+            unit = getattr(self, "y_scale_", 1.0)
+            self.quality_ = quality_table(data, self.state_, self.domains_, self.strata_, unit)
+            scheme = str(options.get("scheme", "weights"))  # `rpo-weights` is the one that has none
+            self.penalties_ = fitted_penalties(self.quality_, self.state_, self.domains_, scheme)
+        if data.task == "regression":
+            eta = self.state_.get("eta", ready.numbers.get("eta", 0.0))
+            strength = collapse_strength(data, np.asarray(eta, dtype=float), str(options.get("reduction")))
+            if strength > 2:
+                warnings.warn(
+                    f"the IRM penalty is strong (η·E[y²] = {strength:.3g}, above 2): predicting zero everywhere "
+                    "is a minimum of the loss; look at the predictions, or lower the penalty",
+                    CollapseWarning,
+                    stacklevel=2,
+                )
+        return self
+
+    def ready(
+        self,
+        X: Inputs,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        domains: ArrayLike | None = None,
+        strata: ArrayLike | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        every: float = 60.0,
+    ) -> Ready:
+        """Everything that `fit` with the same arguments trains, checked and prepared."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)  # what another method found in an earlier fit would be taken for this one's
         source = as_source(X)
@@ -106,34 +147,15 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         config = replace(self._config(data), checkpoint=checkpoint, every=every)
         build = self._build(data.row_shape, data.n_outputs)
         numbers, options = self._split_values(method, values)
-        common: dict[str, Any] = {"seeds": [self._seed()], "numbers": numbers, "options": options, "config": config}
         first = None
         grouping = self._grouping(method, task, strata, fetched=source is not None)
         if method.first_stage is not None:
             if grouping == "search":  # the first stage needs no strata, and the search needs its residuals
-                first = first_stage(method, build, data, **common)
-            data = self._with_strata(data, rows, target, strata, first, grouping)
-        trained = train(method, build, data, first=first, **common).check()
-        self.task_ = task
-        self.params_ = {n: p[0].cpu().numpy() for n, p in trained.net.unflatten(trained.snapshot.flat).items()}
-        self.state_ = {n: value[0].cpu().numpy() for n, value in trained.snapshot.state.items()}
-        self.loss_curve_ = trained.curve[:, 0].cpu().numpy()
-        if {"eta", "rho", "sigma"} <= set(self.state_):
-            unit = getattr(self, "y_scale_", 1.0)
-            self.quality_ = quality_table(data, self.state_, self.domains_, self.strata_, unit)
-            scheme = str(options.get("scheme", "weights"))  # `rpo-weights` is the one that has none
-            self.penalties_ = fitted_penalties(self.quality_, self.state_, self.domains_, scheme)
-        if task == "regression":
-            eta = self.state_.get("eta", numbers.get("eta", 0.0))
-            strength = collapse_strength(data, np.asarray(eta, dtype=float), str(options.get("reduction")))
-            if strength > 2:
-                warnings.warn(
-                    f"the IRM penalty is strong (η·E[y²] = {strength:.3g}, above 2): predicting zero everywhere "
-                    "is a minimum of the loss; look at the predictions, or lower the penalty",
-                    CollapseWarning,
-                    stacklevel=2,
+                first = first_stage(
+                    method, build, data, seeds=[self._seed()], numbers=numbers, options=options, config=config
                 )
-        return self
+            data = self._with_strata(data, rows, target, strata, first, grouping)
+        return Ready(method, build, data, config, numbers, options, first)
 
     # --- checking -----------------------------------------------------------------------------------------------
 
@@ -183,7 +205,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             warnings.warn(
                 "there is one training domain only: what differs between domains cannot be learned",
                 OneDomainWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return code, labels
 
@@ -330,18 +352,33 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             n_classes=data.n_classes,
         )
 
+    def rows_like(self, data: Data, X: Inputs, y: ArrayLike, domains: ArrayLike | None) -> Data:
+        """Other rows, as the network sees those of a training that is `ready`; domains are numbered anew."""
+        rows = self._checked_inputs(X)
+        target = column_or_1d(np.asarray(y))
+        if len(target) != len(rows):
+            raise InputError(f"the validation rows are {len(rows)}, and their targets {len(target)}: give one for each")
+        code = np.zeros(len(rows), np.intp) if domains is None else codes(domains, "domains", len(rows))[0]
+        inputs = self._inputs(rows, self.dtype_)
+        found = make_data(
+            inputs,
+            torch.from_numpy(self._encode_more(target)),
+            torch.from_numpy(code),
+            task=data.task,
+            n_classes=data.n_classes,
+        )
+        return found.to(pick_device(self.device), data.x.dtype)
+
+    def with_values(self, method: Method, more: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
+        """The estimator's own values of a method's hyper-parameters, some replaced."""
+        return self._split_values(method, {**self._method()[1], **more})
+
     # --- predicting ---------------------------------------------------------------------------------------------
 
     def _outputs(self, X: Inputs) -> torch.Tensor:
         """f(x) for new rows, `(n, c)`."""
         check_is_fitted(self, "params_")
-        rows = as_source(X)
-        if rows is None:
-            check_kinds(X)
-            rows = validate_data(
-                self, X, reset=False, dtype="numeric", ensure_all_finite=False, allow_nd=self.module is not None
-            )
-            check_finite(rows, self._names(rows))
+        rows = self._checked_inputs(X)
         method, _ = self._method()
         net = self._net(method, tuple(rows.shape[1:]))
         params = {name: torch.as_tensor(value)[None] for name, value in self.params_.items()}
@@ -354,6 +391,17 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 f"row {row} of X has values so far from those of the fit that no prediction can be computed"
             )
         return output
+
+    def _checked_inputs(self, X: Inputs) -> Rows:
+        source = as_source(X)
+        if source is not None:
+            return source
+        check_kinds(X)
+        rows: NDArray[Any] = validate_data(
+            self, X, reset=False, dtype="numeric", ensure_all_finite=False, allow_nd=self.module is not None
+        )
+        check_finite(rows, self._names(rows))
+        return rows
 
     def _net(self, method: Method, row_shape: tuple[int, ...]) -> Net:
         n_classes = len(getattr(self, "classes_", ()))
