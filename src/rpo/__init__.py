@@ -6,7 +6,7 @@ from typing import Any as _Any
 
 if _TYPE_CHECKING:
     from rpo import datasets, engine, exceptions, functional, grouping, methods
-    from rpo.engine import Source
+    from rpo.engine import Monitor, Source
     from rpo.estimators import DomainClassifier, DomainRegressor, RPOClassifier, RPORegressor
     from rpo.estimators.sweep import sweep
     from rpo.judging import quality
@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 __all__ = [
     "DomainClassifier",
     "DomainRegressor",
+    "Monitor",
     "QualityClassifier",
     "QualityRegressor",
     "RPOClassifier",
@@ -39,6 +40,7 @@ __all__ = [
 _HOMES = {
     "DomainClassifier": "rpo.estimators",
     "DomainRegressor": "rpo.estimators",
+    "Monitor": "rpo.engine",
     "QualityClassifier": "rpo.models",
     "QualityRegressor": "rpo.models",
     "RPOClassifier": "rpo.estimators",

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 from torch import nn
 
-from rpo.engine import Config, Data, Net, factory, make_data, mlp, predict
+from rpo.engine import Config, Data, Monitor, Net, factory, make_data, mlp, predict
 from rpo.engine.config import default_batch_size, pick_device
 from rpo.engine.method import State
 from rpo.engine.source import Source
@@ -23,7 +23,7 @@ from rpo.engine.training import first_stage, net_of
 from rpo.estimators.fetched import FETCHED, Inputs, Rows, as_source, labels_of
 from rpo.estimators.inputs import Array, check_finite, check_kinds, check_weight, is_widths, weighted_moments
 from rpo.estimators.quality import fitted_penalties, quality_table
-from rpo.estimators.ready import Ready
+from rpo.estimators.ready import Ready, evaluations, validation_rows
 from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning
 from rpo.functional.losses import Task
 from rpo.grouping import find_strata
@@ -50,6 +50,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     batch_size: int | Literal["auto"] | None
     learning_rate: float | None
     schedule: Literal["cosine", "constant"]
+    accumulate: int
     standardize: bool
     grouping: str
     n_strata: int | None
@@ -81,6 +82,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         strata: ArrayLike | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         every: float = 60.0,
+        monitor: Monitor | None = None,
     ) -> Self:
         """Train on rows `X` with target `y`; `domains` and `strata` hold one label a row.
 
@@ -94,14 +96,21 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
         With `checkpoint`, a folder, the training is kept there `every` so many seconds and when the process gets
         SIGTERM; the same call goes on where it stopped, to the same model.
+
+        With a `monitor` the training is evaluated on validation domains, stopped early, or followed by callbacks; the
+        evaluations are then in `validation_`, a row for each.
         """
         ready = self.ready(X, y, sample_weight, domains=domains, strata=strata, checkpoint=checkpoint, every=every)
+        if monitor is not None:
+            ready = self._watched(ready, monitor)
         data, options = ready.data, ready.options
         trained = ready.train([self._seed()], ready.numbers, options, ready.first).check()
         self.task_ = data.task
         self.params_ = {n: p[0].cpu().numpy() for n, p in trained.net.unflatten(trained.snapshot.flat).items()}
         self.state_ = {n: value[0].cpu().numpy() for n, value in trained.snapshot.state.items()}
         self.loss_curve_ = trained.curve[:, 0].cpu().numpy()
+        if monitor is not None and monitor.validation is not None:
+            self.validation_ = evaluations(trained.snapshot, ready.config.monitor, getattr(self, "y_scale_", 1.0))
         if {"eta", "rho", "sigma"} <= set(self.state_):
             unit = getattr(self, "y_scale_", 1.0)
             self.quality_ = quality_table(data, self.state_, self.domains_, self.strata_, unit)
@@ -242,13 +251,17 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _precision(self, rows: Rows) -> str:
         """What the training computes in."""
         if self.dtype == "auto":
+            if self.device.startswith("mps"):
+                return "float32"
             if isinstance(rows, Source):
                 double = rows.example.dtype == torch.float64
             else:
                 double = rows.dtype != np.float32
             return "float64" if len(rows) <= DOUBLE_ROWS and double else "float32"
+        if self.dtype == "bfloat16":
+            return "float32"
         if self.dtype not in DTYPES:
-            raise InputError(f"dtype is {self.dtype!r}: use 'auto', 'float32' or 'float64'")
+            raise InputError(f"dtype is {self.dtype!r}: use 'auto', 'float32', 'float64' or 'bfloat16'")
         return self.dtype
 
     def _inputs(self, rows: Rows, dtype: str) -> torch.Tensor | Source:
@@ -277,6 +290,8 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             steps=self.steps,
             batch_size=size,
             schedule=self.schedule,
+            accumulate=self.accumulate,
+            autocast=self.dtype == "bfloat16",
             device=self.device,
             dtype=data.x.dtype,
             compile=self.compile,
@@ -368,6 +383,14 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             n_classes=data.n_classes,
         )
         return found.to(pick_device(self.device), data.x.dtype)
+
+    def _watched(self, ready: Ready, monitor: Monitor) -> Ready:
+        """The training, its monitor given the validation rows as the network sees them."""
+        if monitor.validation is not None:
+            X, y, domains = validation_rows(monitor.validation)
+            names = ("all",) if domains is None else tuple(map(str, codes(domains, "domains", len(y))[1]))
+            monitor = replace(monitor, validation=self.rows_like(ready.data, X, y, domains), names=names)
+        return replace(ready, config=replace(ready.config, monitor=monitor))
 
     def with_values(self, method: Method, more: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
         """The estimator's own values of a method's hyper-parameters, some replaced."""

@@ -31,9 +31,10 @@ class _Domain(DomainEstimator):
         batch_size: int | Literal["auto"] | None = "auto",
         learning_rate: float | None = None,
         schedule: Literal["cosine", "constant"] = "cosine",
+        accumulate: int = 1,
         standardize: bool = True,
         random_state: int | None = 0,
-        dtype: Literal["auto", "float32", "float64"] = "auto",
+        dtype: Literal["auto", "float32", "float64", "bfloat16"] = "auto",
         device: str = "auto",
         compile: bool = False,
         verbose: bool | Literal["auto"] = "auto",
@@ -48,6 +49,7 @@ class _Domain(DomainEstimator):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.schedule = schedule
+        self.accumulate = accumulate
         self.standardize = standardize
         self.random_state = random_state
         self.dtype = dtype
@@ -85,8 +87,8 @@ class DomainRegressor(RegressorTarget, RegressorMixin, _Domain):  # type: ignore
     hyperparameters : mapping or None
         Values for the method's own hyper-parameters and options; the others keep their defaults. A search
         (`GridSearchCV`) names one by `hyperparameters__gamma`.
-    grouping, n_strata, hidden, module, steps, batch_size, learning_rate, schedule, standardize, random_state, dtype, \
-device, compile, verbose
+    grouping, n_strata, hidden, module, steps, batch_size, learning_rate, schedule, accumulate, standardize, \
+random_state, dtype, device, compile, verbose
         As in `RPORegressor`.
 
     Examples

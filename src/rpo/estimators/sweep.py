@@ -15,7 +15,7 @@ from rpo.engine.data import Data, fold_of_rows
 from rpo.estimators.base import DomainEstimator
 from rpo.estimators.domain import NESTED
 from rpo.estimators.fetched import Inputs, as_source
-from rpo.estimators.ready import Ready
+from rpo.estimators.ready import Ready, validation_rows
 from rpo.exceptions import InputError
 from rpo.functional.domains import domain_mean
 from rpo.functional.losses import sample_loss
@@ -103,9 +103,7 @@ def _same_rows(data: Data, kept: NDArray[np.bool_]) -> Data:
 
 def _other_rows(model: DomainEstimator, data: Data, validation: Validation | None) -> Data:
     """Rows of the caller's, as the model sees them."""
-    assert validation is not None
-    X, y, *rest = validation
-    return model.rows_like(data, X, y, rest[0] if rest else None)
+    return model.rows_like(data, *validation_rows(validation))
 
 
 def _by_options(ready: Ready, model: DomainEstimator, tried: list[dict[str, Any]]) -> list[list[int]]:
@@ -136,7 +134,7 @@ def _scored(
     lines = []
     for k, failure in enumerate(trained.failures):
         scores = {"risk": np.nan, "worst": np.nan} if failure else _scores(output[k], held, unit)
-        lines.append({**tried[k % len(tried)], "seed": seeds[k // len(tried)], **scores, "failure": failure})
+        lines.append({**tried[k % len(tried)], "seed": seeds[k // len(tried)], **scores, "failure": failure or ""})
     return pd.DataFrame(lines)
 
 
