@@ -284,6 +284,8 @@ def _first_line(text: str | None) -> str:
 def get_method(name: str) -> Method:
     """The method of that name, or an error that lists them.
 
+    Examples
+    --------
     >>> get_method("irm-lip").tasks
     ('regression', 'binary', 'multiclass')
     """
@@ -300,6 +302,8 @@ def get_method(name: str) -> Method:
 def methods(task: Task | None = None) -> Iterable[Method]:
     """All methods, or those that have a task.
 
+    Examples
+    --------
     >>> "rpo" in [m.name for m in methods("regression")]
     True
     """

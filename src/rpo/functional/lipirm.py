@@ -21,6 +21,8 @@ Estimator = Literal["square", "split"]
 def dummy_gradient(output: Tensor, y: Tensor, domain: Tensor, weight: Tensor, n_domains: int, task: Task) -> Tensor:
     r"""G_e = d/dw R_e(w·f) at w = 1, for every domain (IRM term of Eq. 1), in closed form.
 
+    Examples
+    --------
     >>> output, y = torch.tensor([[1.0], [3.0]]), torch.tensor([0.0, 1.0])
     >>> dummy_gradient(output, y, torch.tensor([0, 0]), torch.ones(2), 1, "regression")
     tensor([7.])
@@ -100,6 +102,8 @@ def lipirm_terms(
     mini-batch estimates the same loss. `slope=None` leaves the Lipschitz term out. With a `group` the rows are those
     of all its processes. `centre` is what the dummy classifier stretches the output about, zero if not given.
 
+    Examples
+    --------
     >>> terms = lipirm_terms(torch.tensor([[1.0], [3.0]]), torch.ones(2), torch.tensor([0.0, 1.0]),
     ...     torch.tensor([0, 0]), torch.ones(2), eta=1.0, rho=1.0, lam=0.5, n_domains=1, task="regression",
     ...     reduction="sum")
@@ -146,6 +150,8 @@ def lipirm_loss(
     gets the loss of all rows together. The mean over processes of the gradients, which is what
     `DistributedDataParallel` makes, is then the gradient of one process with all rows: `DDP(Sloped(model))`.
 
+    Examples
+    --------
     >>> model = nn.Linear(2, 1)
     >>> x, domain = torch.arange(12.0).reshape(6, 2), torch.tensor([0, 0, 0, 1, 1, 1])
     >>> loss = lipirm_loss(model, x, x[:, 0], domain, eta=torch.tensor([1.0, 2.0]), rho=1.0, lam=0.1, task="regression")
