@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +17,7 @@ from rpo import io
 if TYPE_CHECKING:
     import pandas as pd
 
+WIDTH = 80  # columns of the narrowest terminal
 TablePath = Annotated[
     Path, typer.Argument(metavar="TABLE", help="A CSV, TSV or Parquet file; CSV and TSV also as .gz.")
 ]
@@ -43,8 +45,26 @@ Category = Annotated[
 Encoding = Annotated[str, typer.Option(help="Of a text file: utf-8, latin-1, cp1252, utf-16.")]
 Steps = Annotated[int, typer.Option(help="Steps of training.", min=1)]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.", min=0)]
+
+
+Plugin = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="MODULE[:FUNCTION]",
+        help="A module with methods of your own, importable from here; may be repeated.",
+    ),
+]
 Report = Annotated[Path | None, typer.Option(help="Write the data-quality page (HTML) here.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+def load_plugins(names: Sequence[str] | None) -> None:
+    """Import what --plugin named."""
+    if names:
+        from rpo.methods import load_plugin
+
+        for name in names:
+            load_plugin(name)
 
 
 def check_report(report: Path | None) -> None:
@@ -90,10 +110,15 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
 
 
+def say(text: str, err: bool = False) -> None:
+    """A sentence, wrapped to 80 columns."""
+    typer.echo(fill(printable(text), WIDTH, break_on_hyphens=False), err=err)
+
+
 def say_notes(notes: Iterable[str]) -> None:
     """What was recognised or left out, on standard error: it is no part of the result."""
     for note in notes:
-        typer.echo(f"note: {printable(note)}", err=True)
+        say(f"note: {note}", err=True)
 
 
 def show(table: "pd.DataFrame", columns: Sequence[str], title: str, total: int) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from rpo.engine.plugins import packed, unpack
 from rpo.exceptions import InputError, TrainingError
 from rpo.progress import Bar, Show
 from rpo.studies.records import Record
@@ -65,9 +66,14 @@ def _cost_kind(run: Run) -> bytes:
 
 
 def plan(runs: Sequence[Run], store: Store, *, width: int | None = None) -> Plan:
-    """Look at what is there; nothing is written. The stacks of a study are always the same, less what is done."""
+    """Look at what is there; nothing is written. The stacks of a study are always the same, less what is done.
+
+    A failed run counts as done, for it would fail again; but not that of a method from outside, whose code may lean on
+    code that has changed meanwhile.
+    """
     unique = {run.digest: run for run in runs}
-    done = {digest: record for digest, run in unique.items() if (record := store.read(run)) is not None}
+    found = {digest: record for digest, run in unique.items() if (record := store.read(run)) is not None}
+    done = {digest: record for digest, record in found.items() if record.status == "done" or not record.run.source}
     missing = ([run for run in stack if run.digest not in done] for stack in pack(unique.values(), width))
     return Plan(done, [stack for stack in missing if stack])
 
@@ -128,21 +134,22 @@ def _results(stacks: Sequence[Sequence[Run]], jobs: int, cluster: "Cluster | Non
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
-    workers = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
+    workers, carried = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered"), packed()
     try:
         with warnings.catch_warnings():
             # A worker that has grown is replaced by a fresh one, and nothing is lost.
             warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
-            yield from workers(delayed(_work)(stack, os.getpid()) for stack in stacks)
+            yield from workers(delayed(_work)(stack, os.getpid(), carried) for stack in stacks)
     except BrokenProcessPool:
         raise TrainingError(
             "a worker process was killed, perhaps for lack of memory: the same command goes on where this one stopped"
         ) from None
 
 
-def _work(stack: Sequence[Run], parent: int) -> list[Record]:
+def _work(stack: Sequence[Run], parent: int, carried: bytes) -> list[Record]:
     """One stack, in a worker that does not outlive the process it works for."""
     _watch(parent)
+    unpack(carried)
     return run_stack(stack)
 
 
