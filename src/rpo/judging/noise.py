@@ -135,7 +135,16 @@ class NumberNoise:
         domain is its nature, up to twice the usual variance: to weigh it down would take the stratum from the model.
         """
         level, nature, count = self._levels(stratum, n_strata)
-        level = level + np.maximum(nature - _quantile(nature, count.sum(0), ORDINARY_QUANTILE) - NATURE, 0.0)
+        # Of a stratum with few rows hardly anything is sure: its noise is drawn to the others', less two errors.
+        variance = log_variances(self._scales(self.residual, stratum, n_strata, FEWEST)).freedom
+        known = np.isfinite(variance)
+        sure = np.zeros(n_strata)
+        if known.any():
+            centre, tau2 = between(nature[known], variance[known])
+            error = np.sqrt(tau2 * variance[known] / np.maximum(tau2 + variance[known], 1e-300))
+            sure[:] = centre
+            sure[known] += tau2 / (tau2 + variance[known]) * (nature[known] - centre) - 2 * error
+        level = level + np.maximum(sure - _quantile(nature, count.sum(0), ORDINARY_QUANTILE) - NATURE, 0.0)
         usual = np.exp(_usual(level, count))
         worth = (usual + misfit) / np.maximum(np.exp(level) + misfit, 1e-300)
         return np.where(worth < BOUND**-2, np.maximum(worth, LEAST), 1.0)
