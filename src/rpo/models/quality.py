@@ -360,7 +360,10 @@ class _Quality(NewDomains, BaseEstimator):  # type: ignore[misc]
         self.held_out_["count"] = np.bincount(rows, problem.weight, n)[first]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a folder, without pickle; `rpo.load` reads it. Data and judgement stay behind."""
+        """Write the fitted model to a folder, without pickle; `rpo.load` reads it. Features and judgement stay behind.
+
+        Of at most 20,000 rows the target and what was said of it, their domain held out, are kept: intervals need them.
+        """
         from rpo.models.saving import save
 
         save(self, path)
