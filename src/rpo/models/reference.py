@@ -126,6 +126,11 @@ def reference_of(trial: Trial, value: Array, chosen: Candidate) -> Reference:
     low, high = problem.X.min(0), problem.X.max(0)
     beside = _beside(problem.X, middle, deviation, count)
     figures = figures_of(problem.X, low, deviation, beside)
+    if beside.size:  # of training domains, too, without a look at the domain itself
+        for f in np.unique(trial.fold):
+            held = trial.fold == f
+            other = _beside(problem.X[~held], middle, deviation, count[~held])
+            figures[held] = figures_of(problem.X[held], low, deviation, other)
     mean, spread = np.empty((n, figures.shape[1])), np.empty((n, figures.shape[1]))
     for j, column in enumerate(figures.T):
         mean[:, j] = np.bincount(domain, count * column, n) / rows
