@@ -2,8 +2,8 @@
 
 Domains are dealt into five parts (one each if they are fewer than ten), each part is held out, and they are dealt anew:
 twenty splits of every real table with enough domains. Coverage and width of intervals stand beside those without local
-noise and beside the usual split conformal, which counts rows and not domains; `check` is put to held-out domains as they
-are, with their target shuffled, and with two columns swapped; `adapt` gets 10, 30 and 100 of a held-out domain's rows.
+noise and beside the usual split conformal, which counts rows and not domains; `check` is put to held-out domains as
+they are, with their target shuffled, and with two columns swapped; `adapt` gets 10, 30 and 100 rows of a domain.
 `rpo data get tables` fetches the tables.
 """
 

@@ -452,6 +452,13 @@ class QualityRegressor(RegressorMixin, _Quality):  # type: ignore[misc]
         The share of each learner.
     held_out_ : DataFrame
         For each row its domain, target, what models said that did not see its domain, and its weight.
+    max_level_ : float
+        The highest level that `predict_interval` can promise of a new domain: E/(E + 1) for E training domains.
+    own_rows_ : float
+        From how many labelled rows on a model of a new domain's own does better than `adapt`; inf if never, as far as
+        training domains tell.
+    reference_ : Reference
+        What held-out domains showed, for intervals, `rpo.check` and `adapt`.
 
     Examples
     --------
