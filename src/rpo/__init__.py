@@ -6,8 +6,9 @@ from typing import Any as _Any
 
 if _TYPE_CHECKING:
     from rpo import datasets, engine, exceptions, functional, grouping, methods
-    from rpo.engine import Source
+    from rpo.engine import Monitor, Source
     from rpo.estimators import DomainClassifier, DomainRegressor, RPOClassifier, RPORegressor
+    from rpo.estimators.sweep import sweep
     from rpo.judging import quality
     from rpo.models import QualityClassifier, QualityRegressor, load
     from rpo.studies.comparison import compare
@@ -18,6 +19,7 @@ __version__ = "0.1.0"
 __all__ = [
     "DomainClassifier",
     "DomainRegressor",
+    "Monitor",
     "QualityClassifier",
     "QualityRegressor",
     "RPOClassifier",
@@ -34,11 +36,13 @@ __all__ = [
     "load",
     "methods",
     "quality",
+    "sweep",
 ]
 
 _HOMES = {
     "DomainClassifier": "rpo.estimators",
     "DomainRegressor": "rpo.estimators",
+    "Monitor": "rpo.engine",
     "QualityClassifier": "rpo.models",
     "QualityRegressor": "rpo.models",
     "RPOClassifier": "rpo.estimators",
@@ -48,6 +52,7 @@ _HOMES = {
     "compare": "rpo.studies.comparison",
     "load": "rpo.models",
     "quality": "rpo.judging",
+    "sweep": "rpo.estimators.sweep",
 }
 
 

@@ -89,9 +89,13 @@ def model(**options):
     return rpo.RPOClassifier(module=lambda s, n: cnn(s, n, (4, 4)), steps=8, batch_size=4, folds=2, **options)
 
 
+def flat_line(shape, outputs):
+    return nn.Sequential(nn.Flatten(), nn.Linear(3 * 8 * 8, outputs))
+
+
 def test_an_estimator_takes_a_dataset_and_predicts_one():
     data = Pictures()
-    fitted = rpo.DomainClassifier("irm-l2", module=nn.Sequential(nn.Flatten(), nn.Linear(192, 1)), steps=40).fit(data)
+    fitted = rpo.DomainClassifier("irm-l2", module=flat_line, steps=40).fit(data)
     assert fitted.classes_.tolist() == ["dark", "light"]
     assert fitted.domains_.tolist() == ["a", "b", "c"]
     X = np.stack([data[i][0].numpy() for i in range(N)])

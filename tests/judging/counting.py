@@ -58,6 +58,7 @@ def null(kind, seed):
         "domains": bool(found.domains["noisy"].any()),
         "weighted": bool((found.weight != 1).any()),
         "flagged": bool(found.features["suspicious"].any()),
+        "shifted": bool(found.domains["shifted"].any()),
     }
 
 

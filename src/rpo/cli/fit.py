@@ -97,8 +97,8 @@ def fit(
     from rpo.exceptions import InputError
     from rpo.folders import check_place
     from rpo.frames import prepare
+    from rpo.judging.named import NAMED
     from rpo.mapped import on_disk
-    from rpo.models.learners import NAMED
     from rpo.tables import read_table
     from rpo.tables.folder import save_model
     from rpo.tables.model import fit_table, weights_of

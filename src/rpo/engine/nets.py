@@ -88,11 +88,13 @@ class Net:
     def __call__(self, params: Params, x: Tensor) -> Tensor:
         """f(x), always `(n, c)`."""
         output: Tensor = functional_call(self.module, self._own(params), (x,))
+        output = output.to(x.dtype)  # bfloat16 is for layers; losses are computed in full
         return output if output.dim() > 1 else output[:, None]
 
     def slope(self, params: Params, x: Tensor) -> tuple[Tensor, Tensor]:
         """f(x) and the squared input gradients, `(n, c)` and `(n,)`."""
-        return output_and_slope(self.module, x, self._own(params))
+        output, slope = output_and_slope(self.module, x, self._own(params))
+        return output.to(x.dtype), slope.to(x.dtype)
 
     def check_forward(self, params: Params, x: Tensor) -> None:
         """Refuse a network that draws random numbers when it is applied: its output would not be a function of x."""
@@ -103,13 +105,13 @@ class Net:
         """φ(x): what goes into the head."""
         names, body, _ = self._split()
         features: Tensor = functional_call(body, _prefixed(params, names), (x,))
-        return features.flatten(1)
+        return features.flatten(1).to(x.dtype)
 
     def head(self, params: Params, features: Tensor) -> Tensor:
         """The head's output for given features."""
         _, _, (name, head) = self._split()
         output: Tensor = functional_call(head, _prefixed(params, {name: ""}), (features,))
-        return output
+        return output.to(features.dtype)
 
     def head_inputs(self, features: Tensor) -> Tensor:
         """What each weight of a linear head is multiplied with: the features, and one for its bias."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from rpo.engine.config import Config
 from rpo.engine.data import COLUMNS, Batch, Data, draw_batches
 from rpo.engine.machine import keep_freed_pages
 from rpo.engine.method import Method, State, Values
+from rpo.engine.monitor import Watch
 from rpo.engine.nets import Net, Params
 from rpo.engine.trained import Snapshot, Trained
 from rpo.progress import Bar
@@ -42,14 +44,21 @@ class Stack:
         self.step = torch.compile(self._step) if config.compile else self._step
 
     def run(
-        self, now: Snapshot, until: int, failures: list[str | None], bar: Bar, keep: Keeper | None = None
+        self,
+        now: Snapshot,
+        until: int,
+        failures: list[str | None],
+        bar: Bar,
+        keep: Keeper | None = None,
+        watch: Watch | None = None,
     ) -> Trained:
-        """Train from a snapshot on; models that fail are noted and left alone; `keep` sees every step."""
-        flat, adam, state = now.flat, now.adam, now.state
+        """Train from a snapshot on; models that fail are noted and left alone; `keep` and `watch` see every step."""
+        flat, adam, state, seen, stop = now.flat, now.adam, now.state, now.watch, False
         curve = []
         with closing(self.batches(now.step)) as batches:  # ends the workers of a source
             for step in range(now.step, until):
-                flat, adam, state, terms = self.step(flat, adam, state, next(batches))
+                parts = [next(batches) for _ in range(self.config.accumulate)]
+                flat, adam, state, terms = self.step(flat, adam, state, *parts)
                 total = torch.stack(list(terms.values())).sum(0)
                 curve.append(total)
                 if not bool(torch.isfinite(total).all()):
@@ -57,27 +66,32 @@ class Stack:
                     if all(failures):
                         break
                 bar.advance()
+                if watch is not None:
+                    seen, stop = watch.step(Snapshot(flat, adam, state, step + 1, seen), terms, self.config.steps)
                 if keep is not None:
-                    keep(Snapshot(flat, adam, state, step + 1), curve, failures)
+                    keep(Snapshot(flat, adam, state, step + 1, seen), curve, failures)
+                if stop:
+                    break
         loss = torch.stack(curve) if curve else flat.new_zeros(0, len(flat))
-        return Trained(self.method, self.net, Snapshot(flat, adam, state, until), failures, loss)
+        if watch is not None and until == self.config.steps:
+            flat, state = watch.chosen(Snapshot(flat, adam, state, until, seen))
+        return Trained(self.method, self.net, Snapshot(flat, adam, state, until, seen), failures, loss)
 
     def batches(self, first: int) -> Generator[Batch, None, None]:
-        """One batch a step; without a batch size every step sees all rows."""
+        """The batches from step `first` on, `accumulate` a step; without a batch size every step sees all rows."""
         data, size = self.data, self.config.batch_size
         everything = {name: getattr(data, name) for name in COLUMNS}
         everything["row"] = torch.arange(data.n_rows, device=data.x.device)
-        drawn = None if size is None else draw_batches(data, self.seeds, size, first)
-        step = first
-        while True:
+        parts = self.config.accumulate
+        drawn = None if size is None else draw_batches(data, self.seeds, size, first * parts)
+        for number in count(first * parts):
             columns = everything if drawn is None else next(drawn)
-            number = torch.tensor(float(step), dtype=self.config.dtype, device=data.x.device)
+            step = torch.tensor(float(number // parts), dtype=self.config.dtype, device=data.x.device)
             rows = columns["row"].shape[-1]
-            yield Batch(**columns, size=self.size, step=number, steps=self.steps, draw=self._draw(step, rows))
-            step += 1
+            yield Batch(**columns, size=self.size, step=step, steps=self.steps, draw=self._draw(number, rows))
 
     def _draw(self, step: int, rows: int) -> dict[str, Tensor]:
-        """The method's own random numbers for this step: from seed and step alone."""
+        """The method's own random numbers for this batch: from the seed and its number alone."""
         if self.method.draw is None:
             return {}
         drawn = [
@@ -105,10 +119,14 @@ class Stack:
         return Batch(**fields, draw=dict.fromkeys(batch.draw, 0))  # type: ignore[arg-type]
 
     def _step(
-        self, flat: Tensor, adam: AdamState, state: State, batch: Batch
+        self, flat: Tensor, adam: AdamState, state: State, batch: Batch, *more: Batch
     ) -> tuple[Tensor, AdamState, State, dict[str, Tensor]]:
         """One step of all models: gradients, then Adam."""
         gradient = self._gradient(flat, state, batch)
+        for other in more:
+            gradient = gradient.plus(self._gradient(flat, gradient.state, other))
+        if more:
+            gradient = gradient.over(1 + len(more))
         pace = cosine(batch.step, self.steps) if self.config.schedule == "cosine" else torch.ones_like(self.steps)
         if self.options.get("rescale") == "reset":
             adam = _restart(adam, batch.step, self.numbers["anneal"] * self.steps)
@@ -158,7 +176,10 @@ class Stack:
     def _objective(self, params: Params, state: State, batch: Batch, numbers: dict[str, Tensor]) -> Any:
         """What the method says about one model and one batch."""
         hp = Values({**self.options, **numbers, "task": self.data.task, "n_classes": self.data.n_classes})
-        return self.method.objective(self.net, params, state, batch, hp)
+        if not self.config.autocast:
+            return self.method.objective(self.net, params, state, batch, hp)
+        with torch.autocast(batch.x.device.type, torch.bfloat16):
+            return self.method.objective(self.net, params, state, batch, hp)
 
     def _terms(
         self, params: Params, state: State, batch: Batch, numbers: dict[str, Tensor]
@@ -174,6 +195,16 @@ class _Gradient(NamedTuple):
     terms: dict[str, Tensor]
     state: State
     moves: Tensor | None
+
+    def plus(self, other: "_Gradient") -> "_Gradient":
+        """The sum with that of a later batch, and the later state."""
+        terms = {name: value + other.terms[name] for name, value in self.terms.items()}
+        return _Gradient(self.vector + other.vector, terms, other.state, None)
+
+    def over(self, number: int) -> "_Gradient":
+        """The mean of so many."""
+        terms = {name: value / number for name, value in self.terms.items()}
+        return _Gradient(self.vector / number, terms, self.state, None)
 
 
 def _detach(values: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -1,7 +1,7 @@
 """What a training gives: models, and the moment it stopped at."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -25,6 +25,8 @@ class Snapshot:
     adam: AdamState
     state: State
     step: int
+    watch: dict[str, Tensor] = field(default_factory=dict)
+    """What a monitor remembers, one entry a model."""
 
 
 @dataclass
@@ -59,6 +61,7 @@ def cut(snapshot: Snapshot, models: slice) -> Snapshot:
         adam,
         {name: value[models] for name, value in snapshot.state.items()},
         snapshot.step,
+        {name: value[models] for name, value in snapshot.watch.items()},
     )
 
 
@@ -72,10 +75,15 @@ def join(parts: Sequence[Trained]) -> Trained:
     adam = AdamState(*(torch.cat(moments) for moments in zip(*(s.adam for s in snapshots), strict=True)))
     state = {name: torch.cat([s.state[name] for s in snapshots]) for name in first.snapshot.state}
     flat = torch.cat([s.flat for s in snapshots])
+    watch = {}
+    for name, value in first.snapshot.watch.items():
+        parts_of_it = [s.watch[name] for s in snapshots]
+        if value.dim() == 1 or len({part.shape[1:] for part in parts_of_it}) == 1:  # else they stopped at other steps
+            watch[name] = torch.cat(parts_of_it)
     return Trained(
         first.method,
         first.net,
-        Snapshot(flat, adam, state, first.snapshot.step),
+        Snapshot(flat, adam, state, first.snapshot.step, watch),
         [failure for part in parts for failure in part.failures],
         # A stack whose models all failed has a shorter curve: the rest is not a number.
         torch.cat([_lengthen(part.curve, steps) for part in parts], 1),

@@ -20,6 +20,7 @@ from rpo.engine.data import Data, fold_of_rows
 from rpo.engine.fingerprint import fingerprint
 from rpo.engine.machine import threads_for
 from rpo.engine.method import Method, State, get_method
+from rpo.engine.monitor import Watch
 from rpo.engine.nets import Net
 from rpo.engine.source import Source
 from rpo.engine.stack import Stack
@@ -119,7 +120,7 @@ class Preparation:
             seeds=[_stage_seed(seed, 1 + copy) for seed in self.seeds for _ in range(tried) for copy in range(copies)],
             numbers={name: value.repeat_interleave(copies) for name, value in every.items()},
             options={name: self.options.get(name, values[0]) for name, values in stage.options.items()},
-            config=self.config,
+            config=replace(self.config, monitor=None),  # which is for the training proper
             label="stage 1",
         )
         output = first.output(data.x, stacked=data.stacked)
@@ -199,6 +200,7 @@ def train(
     net = net_of(method, build, data.n_domains, data.n_classes, run.options)
     width = stack_width(net, run.data, config)
     trained = []
+    watch = _watch(method, net, run)
     end = config.steps if until is None else until
     total = config.steps * len(range(0, len(seeds), width))
     with Bar(total, f"{method.name}: {label}", config.progress) as bar, ExitStack() as closing:
@@ -216,9 +218,22 @@ def train(
             else:
                 now = begin(method, net, part)
             with threads_for(len(part.seeds) * numbers_of_one(net, part.data, config)):
-                done = stack.run(now, end, part.failures, bar, keeper)
+                done = stack.run(now, end, part.failures, bar, keeper, watch)
             trained.append(done if keeper is None else keeper.finish(done))
-    return join(trained)
+    joined = join(trained)
+    if watch is not None:
+        watch.end(joined)
+    return joined
+
+
+def _watch(method: Method, net: Net, run: Preparation) -> Watch | None:
+    """The monitor at work, its validation rows on the device."""
+    monitor = run.config.monitor
+    if monitor is None:
+        return None
+    if monitor.validation is not None:
+        monitor = replace(monitor, validation=monitor.validation.to(run.data.x.device, run.config.dtype))
+    return Watch(monitor, method, net)
 
 
 def _keeper(
@@ -268,7 +283,12 @@ def _whole_run(
     method.check_task(data.task)
     if isinstance(data.x, Source):
         _check_fetched(method, config)
-    data = data.to(pick_device(config.device), config.dtype)
+    device = pick_device(config.device)
+    if device.type == "mps" and config.dtype == torch.float64:
+        raise InputError("device 'mps' has no double precision: use dtype='float32'")
+    if method.own_gradient and config.accumulate > 1:
+        raise InputError(f"method {method.name!r} makes its own update from one batch: leave accumulate at 1")
+    data = data.to(device, config.dtype)
     known, all_options = method.fill(options)
     for name in numbers:
         if name not in known:

@@ -3,7 +3,7 @@
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
@@ -15,14 +15,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 from torch import nn
 
-from rpo.engine import Config, Data, Net, factory, make_data, mlp, predict, train
-from rpo.engine.config import default_batch_size
+from rpo.engine import Config, Data, Monitor, Net, factory, make_data, mlp, predict
+from rpo.engine.config import default_batch_size, pick_device
 from rpo.engine.method import State
 from rpo.engine.source import Source
 from rpo.engine.training import first_stage, net_of
 from rpo.estimators.fetched import FETCHED, Inputs, Rows, as_source, labels_of
 from rpo.estimators.inputs import Array, check_finite, check_kinds, check_weight, is_widths, weighted_moments
 from rpo.estimators.quality import fitted_penalties, quality_table
+from rpo.estimators.ready import Ready, evaluations, validation_rows
 from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning
 from rpo.functional.losses import Task
 from rpo.grouping import find_strata
@@ -49,6 +50,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     batch_size: int | Literal["auto"] | None
     learning_rate: float | None
     schedule: Literal["cosine", "constant"]
+    accumulate: int
     standardize: bool
     grouping: str
     n_strata: int | None
@@ -61,6 +63,10 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     @abstractmethod
     def _method(self) -> tuple[Method, dict[str, Any]]:
         """The method and the values given for its hyper-parameters."""
+
+    @abstractmethod
+    def _encode_more(self, y: NDArray[Any]) -> NDArray[Any]:
+        """The target of other rows, by what `_encode` found."""
 
     @abstractmethod
     def _encode(self, y: NDArray[Any], weight: Array) -> tuple[Array, Task]:
@@ -76,6 +82,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         strata: ArrayLike | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         every: float = 60.0,
+        monitor: Monitor | None = None,
     ) -> Self:
         """Train on rows `X` with target `y`; `domains` and `strata` hold one label a row.
 
@@ -89,7 +96,50 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
         With `checkpoint`, a folder, the training is kept there `every` so many seconds and when the process gets
         SIGTERM; the same call goes on where it stopped, to the same model.
+
+        With a `monitor` the training is evaluated on validation domains, stopped early, or followed by callbacks; the
+        evaluations are then in `validation_`, a row for each.
         """
+        ready = self.ready(X, y, sample_weight, domains=domains, strata=strata, checkpoint=checkpoint, every=every)
+        if monitor is not None:
+            ready = self._watched(ready, monitor)
+        data, options = ready.data, ready.options
+        trained = ready.train([self._seed()], ready.numbers, options, ready.first).check()
+        self.task_ = data.task
+        self.params_ = {n: p[0].cpu().numpy() for n, p in trained.net.unflatten(trained.snapshot.flat).items()}
+        self.state_ = {n: value[0].cpu().numpy() for n, value in trained.snapshot.state.items()}
+        self.loss_curve_ = trained.curve[:, 0].cpu().numpy()
+        if monitor is not None and monitor.validation is not None:
+            self.validation_ = evaluations(trained.snapshot, ready.config.monitor, getattr(self, "y_scale_", 1.0))
+        if {"eta", "rho", "sigma"} <= set(self.state_):
+            unit = getattr(self, "y_scale_", 1.0)
+            self.quality_ = quality_table(data, self.state_, self.domains_, self.strata_, unit)
+            scheme = str(options.get("scheme", "weights"))  # `rpo-weights` is the one that has none
+            self.penalties_ = fitted_penalties(self.quality_, self.state_, self.domains_, scheme)
+        if data.task == "regression":
+            eta = self.state_.get("eta", ready.numbers.get("eta", 0.0))
+            strength = collapse_strength(data, np.asarray(eta, dtype=float), str(options.get("reduction")))
+            if strength > 2:
+                warnings.warn(
+                    f"the IRM penalty is strong (η·E[y²] = {strength:.3g}, above 2): predicting zero everywhere "
+                    "is a minimum of the loss; look at the predictions, or lower the penalty",
+                    CollapseWarning,
+                    stacklevel=2,
+                )
+        return self
+
+    def ready(
+        self,
+        X: Inputs,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        domains: ArrayLike | None = None,
+        strata: ArrayLike | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        every: float = 60.0,
+    ) -> Ready:
+        """Everything that `fit` with the same arguments trains, checked and prepared."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)  # what another method found in an earlier fit would be taken for this one's
         source = as_source(X)
@@ -106,34 +156,15 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         config = replace(self._config(data), checkpoint=checkpoint, every=every)
         build = self._build(data.row_shape, data.n_outputs)
         numbers, options = self._split_values(method, values)
-        common: dict[str, Any] = {"seeds": [self._seed()], "numbers": numbers, "options": options, "config": config}
         first = None
         grouping = self._grouping(method, task, strata, fetched=source is not None)
         if method.first_stage is not None:
             if grouping == "search":  # the first stage needs no strata, and the search needs its residuals
-                first = first_stage(method, build, data, **common)
-            data = self._with_strata(data, rows, target, strata, first, grouping)
-        trained = train(method, build, data, first=first, **common).check()
-        self.task_ = task
-        self.params_ = {n: p[0].cpu().numpy() for n, p in trained.net.unflatten(trained.snapshot.flat).items()}
-        self.state_ = {n: value[0].cpu().numpy() for n, value in trained.snapshot.state.items()}
-        self.loss_curve_ = trained.curve[:, 0].cpu().numpy()
-        if {"eta", "rho", "sigma"} <= set(self.state_):
-            unit = getattr(self, "y_scale_", 1.0)
-            self.quality_ = quality_table(data, self.state_, self.domains_, self.strata_, unit)
-            scheme = str(options.get("scheme", "weights"))  # `rpo-weights` is the one that has none
-            self.penalties_ = fitted_penalties(self.quality_, self.state_, self.domains_, scheme)
-        if task == "regression":
-            eta = self.state_.get("eta", numbers.get("eta", 0.0))
-            strength = collapse_strength(data, np.asarray(eta, dtype=float), str(options.get("reduction")))
-            if strength > 2:
-                warnings.warn(
-                    f"the IRM penalty is strong (η·E[y²] = {strength:.3g}, above 2): predicting zero everywhere "
-                    "is a minimum of the loss; look at the predictions, or lower the penalty",
-                    CollapseWarning,
-                    stacklevel=2,
+                first = first_stage(
+                    method, build, data, seeds=[self._seed()], numbers=numbers, options=options, config=config
                 )
-        return self
+            data = self._with_strata(data, rows, target, strata, first, grouping)
+        return Ready(method, build, data, config, numbers, options, first)
 
     # --- checking -----------------------------------------------------------------------------------------------
 
@@ -183,7 +214,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             warnings.warn(
                 "there is one training domain only: what differs between domains cannot be learned",
                 OneDomainWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return code, labels
 
@@ -220,13 +251,17 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _precision(self, rows: Rows) -> str:
         """What the training computes in."""
         if self.dtype == "auto":
+            if self.device.startswith("mps"):
+                return "float32"
             if isinstance(rows, Source):
                 double = rows.example.dtype == torch.float64
             else:
                 double = rows.dtype != np.float32
             return "float64" if len(rows) <= DOUBLE_ROWS and double else "float32"
+        if self.dtype == "bfloat16":
+            return "float32"
         if self.dtype not in DTYPES:
-            raise InputError(f"dtype is {self.dtype!r}: use 'auto', 'float32' or 'float64'")
+            raise InputError(f"dtype is {self.dtype!r}: use 'auto', 'float32', 'float64' or 'bfloat16'")
         return self.dtype
 
     def _inputs(self, rows: Rows, dtype: str) -> torch.Tensor | Source:
@@ -255,6 +290,8 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             steps=self.steps,
             batch_size=size,
             schedule=self.schedule,
+            accumulate=self.accumulate,
+            autocast=self.dtype == "bfloat16",
             device=self.device,
             dtype=data.x.dtype,
             compile=self.compile,
@@ -330,18 +367,41 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             n_classes=data.n_classes,
         )
 
+    def rows_like(self, data: Data, X: Inputs, y: ArrayLike, domains: ArrayLike | None) -> Data:
+        """Other rows, as the network sees those of a training that is `ready`; domains are numbered anew."""
+        rows = self._checked_inputs(X)
+        target = column_or_1d(np.asarray(y))
+        if len(target) != len(rows):
+            raise InputError(f"the validation rows are {len(rows)}, and their targets {len(target)}: give one for each")
+        code = np.zeros(len(rows), np.intp) if domains is None else codes(domains, "domains", len(rows))[0]
+        inputs = self._inputs(rows, self.dtype_)
+        found = make_data(
+            inputs,
+            torch.from_numpy(self._encode_more(target)),
+            torch.from_numpy(code),
+            task=data.task,
+            n_classes=data.n_classes,
+        )
+        return found.to(pick_device(self.device), data.x.dtype)
+
+    def _watched(self, ready: Ready, monitor: Monitor) -> Ready:
+        """The training, its monitor given the validation rows as the network sees them."""
+        if monitor.validation is not None:
+            X, y, domains = validation_rows(monitor.validation)
+            names = ("all",) if domains is None else tuple(map(str, codes(domains, "domains", len(y))[1]))
+            monitor = replace(monitor, validation=self.rows_like(ready.data, X, y, domains), names=names)
+        return replace(ready, config=replace(ready.config, monitor=monitor))
+
+    def with_values(self, method: Method, more: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
+        """The estimator's own values of a method's hyper-parameters, some replaced."""
+        return self._split_values(method, {**self._method()[1], **more})
+
     # --- predicting ---------------------------------------------------------------------------------------------
 
     def _outputs(self, X: Inputs) -> torch.Tensor:
         """f(x) for new rows, `(n, c)`."""
         check_is_fitted(self, "params_")
-        rows = as_source(X)
-        if rows is None:
-            check_kinds(X)
-            rows = validate_data(
-                self, X, reset=False, dtype="numeric", ensure_all_finite=False, allow_nd=self.module is not None
-            )
-            check_finite(rows, self._names(rows))
+        rows = self._checked_inputs(X)
         method, _ = self._method()
         net = self._net(method, tuple(rows.shape[1:]))
         params = {name: torch.as_tensor(value)[None] for name, value in self.params_.items()}
@@ -354,6 +414,17 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 f"row {row} of X has values so far from those of the fit that no prediction can be computed"
             )
         return output
+
+    def _checked_inputs(self, X: Inputs) -> Rows:
+        source = as_source(X)
+        if source is not None:
+            return source
+        check_kinds(X)
+        rows: NDArray[Any] = validate_data(
+            self, X, reset=False, dtype="numeric", ensure_all_finite=False, allow_nd=self.module is not None
+        )
+        check_finite(rows, self._names(rows))
+        return rows
 
     def _net(self, method: Method, row_shape: tuple[int, ...]) -> Net:
         n_classes = len(getattr(self, "classes_", ()))

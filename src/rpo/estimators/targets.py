@@ -40,6 +40,10 @@ class RegressorTarget:
         self.y_mean_, self.y_scale_ = float(mean[0]), float(scale[0])
         return (values - self.y_mean_) / self.y_scale_, "regression"
 
+    def _encode_more(self, y: NDArray[Any]) -> Array:
+        found: Array = (np.asarray(y, dtype=np.float64) - self.y_mean_) / self.y_scale_
+        return found
+
     def predict(self, X: Inputs) -> Array:
         """The predicted target of each row."""
         output = self._outputs(X)[:, 0].double().numpy()  # type: ignore[attr-defined]
@@ -59,6 +63,12 @@ class ClassifierTarget:
                 f"the target has one class only ({str(used[0])!r}): a classifier needs two classes or more"
             )
         return code, task
+
+    def _encode_more(self, y: NDArray[Any]) -> NDArray[Any]:
+        place = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
+        if (unknown := y[self.classes_[place] != y]).size:
+            raise InputError(f"the validation rows have class {str(unknown[0])!r}, which no training row has")
+        return place.astype(np.float64 if len(self.classes_) == 2 else np.int64)
 
     def predict_proba(self, X: Inputs) -> Array:
         """The probability of each class, in the order of `classes_`."""

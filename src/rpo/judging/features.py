@@ -76,7 +76,7 @@ def _heterogeneity(problem: Problem, expected: Expected, weight: Array) -> Heter
         residuals = [problem.y - expected.value]
     every = [
         # Squared: rows that count half as much in a fit say a quarter here, for it is their noise that hides slopes.
-        heterogeneity(one, problem.X, problem.domain, problem.n_domains, problem.weight * trust**2)
+        heterogeneity(one, problem.X, problem.domain, problem.n_domains, problem.weight, trust**2)
         for one in residuals
         for trust in ((weight, relative) if (relative != weight).any() else (weight,))
     ]

@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rpo.frames.preparing import Prepared
+from rpo.exceptions import InputError
+from rpo.frames.preparing import FEWEST_ROWS, Prepared
 from rpo.functional.ridge import Array
 from rpo.grouping.strata import NamedStrata, check_grouping
 from rpo.io import AskedTask, Grouping
 from rpo.judging.columns import judge_columns
+from rpo.judging.copies import copied
 from rpo.judging.features import Suspicion, features_table, suspicious
 from rpo.judging.inputs import given_predictions, prepared, row_weights, unit_codes
 from rpo.judging.noise import Levels, Noise, label_noise, number_noise
@@ -69,8 +71,9 @@ def quality(
     strata
         Names of columns whose combinations are the groups to judge, or one label per row; by default they are searched
         for among the features. `grouping="none"` judges domains alone.
-    estimator : "auto" or a scikit-learn estimator
-        What the residuals come from.
+    estimator : str or a scikit-learn estimator
+        What the residuals come from: "auto" (a line, curves and boosted trees, stacked), "linear", "trees", "network",
+        the name of a method, or any estimator.
     predictions : array
         Predictions you already have, from models that did not see the row: numbers, or one probability per class in
         sorted order. Nothing is trained for the residuals then, and features and held-out errors are left out.
@@ -90,6 +93,8 @@ def quality(
     """
     ready, kept, total = prepared(X, y, domains, target, domain, strata, task, unit, drop, category)
     weight = np.ones(total) if sample_weight is None else row_weights(sample_weight, total)
+    if (counted := int((weight[kept] > 0).sum())) < FEWEST_ROWS:
+        raise InputError(f"{counted} rows have a target and a weight above zero: at least {FEWEST_ROWS} are needed")
     units = None if unit is None else unit_codes(X, unit, total, "unit")[kept]
     found = judge(
         ready,
@@ -154,6 +159,7 @@ def judge(
             domain_name=ready.domain or "domain",
         ),
         misfit=seen.misfit,
+        copies=copied(problem),
         noise=overall(domains) if classes is not None else float(noise.table(np.zeros_like(code), 1)["noise"][0]),
     )
 

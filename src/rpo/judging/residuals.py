@@ -17,6 +17,7 @@ from rpo.functional.ridge import Array
 from rpo.grouping.folds import Folds, content, folds_by_content, folds_by_group
 from rpo.judging.bases import Binned, Coarse
 from rpo.judging.learners import Additive, automatic, fit_boosted
+from rpo.judging.named import named
 from rpo.mapped import blocks
 from rpo.progress import Bar, Show
 
@@ -41,10 +42,11 @@ class Problem:
 
     def learners(self) -> list[Any]:
         """The estimators whose predictions are stacked."""
-        if isinstance(self.estimator, str) and self.estimator == "auto":
-            return automatic(self.n_classes > 0)
-        if not hasattr(self.estimator, "fit"):
-            raise InputError(f"estimator must be 'auto' or a scikit-learn estimator, got {self.estimator!r}")
+        if isinstance(self.estimator, str):
+            classes = self.n_classes > 0
+            return automatic(classes) if self.estimator == "auto" else [named(self.estimator, classes=classes)]
+        if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
+            raise InputError(f"estimator must be a name or a scikit-learn estimator, got {self.estimator!r}")
         if is_classifier(self.estimator) != (self.n_classes > 0):
             kind, other = ("classes", "classifier") if self.n_classes else ("numbers", "regressor")
             raise InputError(f"the target is {kind}: estimator must be a {other}, got {type(self.estimator).__name__}")
@@ -60,8 +62,8 @@ class Problem:
     def folds(self) -> Folds:
         """The fold of each row: by content, or all rows of one unit together."""
         if self.unit is not None:
-            return folds_by_group(self.unit, min(FOLDS, int(self.unit.max()) + 1))
-        return folds_by_content((self.X[some] for some in blocks(len(self.X))), np.ones(len(self.X)), FOLDS)
+            return folds_by_group(self.unit, min(FOLDS, int(self.unit.max()) + 1), self.weight)
+        return folds_by_content((self.X[some] for some in blocks(len(self.X))), self.weight, FOLDS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +92,7 @@ def out_of_domain(problem: Problem, weight: Array | None = None, progress: Show 
     """Each row by models of other domains; nothing to say of a single domain."""
     if problem.n_domains < 2:
         return None
-    fold = folds_by_group(problem.domain, min(FOLDS, problem.n_domains))
+    fold = folds_by_group(problem.domain, min(FOLDS, problem.n_domains), problem.weight)
     return _cross_fit(problem, fold, weight, levels=False, progress=progress, label="judging domains")
 
 
@@ -146,7 +148,7 @@ class _Sample:
     @cached_property
     def binned(self) -> Binned:
         """The rows in bins that all trees share."""
-        bins = Coarse().fit(self.problem.X)
+        bins = Coarse().fit(self.problem.X[self.counts > 0])
         return Binned(bins, bins.transform(self.problem.X))
 
     def fitted(self, f: int, learners: list[Any], levels: bool, bar: Bar) -> tuple[list[Any], Array]:
@@ -154,7 +156,8 @@ class _Sample:
         problem = self.problem
         seen = np.flatnonzero((self.fold != f) & (self.counts > 0))
         if len(seen) == 0:
-            raise InputError("there are too few different rows to judge any of them: at least two are needed")
+            what = "different rows" if problem.unit is None else "units"
+            raise InputError(f"there are too few {what} to judge any row by the others: at least two are needed")
         x, y, domain = problem.X[seen], problem.y[seen], problem.domain[seen]
         w = None if (self.counts == self.counts[0]).all() else self.counts[seen]
         additive = next((one for one in learners if isinstance(one, Additive)), None)
@@ -238,14 +241,15 @@ def sample_by_domain(problem: Problem) -> NDArray[np.bool_]:
     n = len(problem.y)
     if n <= MOST_ROWS:
         return np.ones(n, dtype=bool)
-    count = np.sort(np.bincount(problem.domain, minlength=problem.n_domains))
+    there = problem.weight > 0
+    sizes = np.bincount(problem.domain, there, problem.n_domains).astype(np.intp)
+    count = np.sort(sizes)
     below = np.cumsum(count) - count
     quota = (MOST_ROWS - below) // (len(count) - np.arange(len(count)))
     most = int(quota[np.argmax(count >= quota)]) if (count >= quota).any() else int(count[-1])
     key = content((problem.X[some] for some in blocks(n)), salt=1)
-    order = np.lexsort((key, problem.domain))
-    sizes = np.bincount(problem.domain, minlength=problem.n_domains)
-    place = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    order = np.lexsort((key, problem.domain, ~there))[: int(there.sum())]
+    place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     kept = np.zeros(n, dtype=bool)
     kept[order[place < most]] = True
     return kept

@@ -60,6 +60,8 @@ class Quality:
     """The noise of all rows together; for classes the share of wrong labels."""
     misfit: float = 0.0
     """The variance by which models miss a domain that they never saw, beyond its noise; 0 for classes."""
+    copies: int = 0
+    """Rows that repeat another in every column, if that cannot be chance."""
 
     @property
     def task(self) -> str:

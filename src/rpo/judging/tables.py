@@ -11,6 +11,7 @@ from rpo.frames.columns import names_of
 from rpo.frames.preparing import Prepared
 from rpo.functional.ridge import Array
 from rpo.functional.significance import SURE, holm
+from rpo.functional.statistics import MIN_ROWS
 from rpo.grouping.strata import NamedStrata
 from rpo.judging.features import Suspicion
 from rpo.judging.noise import Levels, Noise
@@ -40,9 +41,11 @@ def domains_table(
     e, n = problem.domain, problem.n_domains
     table = noise.table(e, n)
     several = n > 1
+    enough = np.bincount(e, problem.weight > 0, n) >= MIN_ROWS
     offset = np.where(several & np.isfinite(levels.error), levels.offset, np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p_offset = np.where(np.isfinite(offset) & (levels.error > 0), 2 * ndtr(-np.abs(offset) / levels.error), np.nan)
+    known = np.isfinite(offset) & (levels.error > 0) & enough
+    beyond = np.maximum(np.abs(np.where(known, offset, 0.0)) - levels.slack, 0.0)
+    p_offset = np.where(known, 2 * ndtr(-beyond / np.where(known, levels.error, 1.0)), np.nan)
     p_offset = _holm(p_offset)
     p_relation = _holm(np.where(table["judged"], levels.relation_p, np.nan))
     mass = np.maximum(np.bincount(e, problem.weight, n), 1e-300)
