@@ -363,7 +363,10 @@ class _Quality(NewDomains, BaseEstimator):  # type: ignore[misc]
         self.held_out_["count"] = np.bincount(rows, problem.weight, n)[first]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a folder, without pickle; `rpo.load` reads it. Data and judgement stay behind."""
+        """Write the fitted model to a folder, without pickle; `rpo.load` reads it. Features and judgement stay behind.
+
+        Of at most 20,000 rows the target and what was said of it, their domain held out, are kept: intervals need them.
+        """
         from rpo.models.saving import save
 
         save(self, path)
@@ -452,6 +455,13 @@ class QualityRegressor(RegressorMixin, _Quality):  # type: ignore[misc]
         The share of each learner.
     held_out_ : DataFrame
         For each row its domain, target, what models said that did not see its domain, and its weight.
+    max_level_ : float
+        The highest level that `predict_interval` can promise of a new domain: E/(E + 1) for E training domains.
+    own_rows_ : float
+        From how many labelled rows on a model of a new domain's own does better than `adapt`; inf if never, as far as
+        training domains tell.
+    reference_ : Reference
+        What held-out domains showed, for intervals, `rpo.check` and `adapt`.
 
     Examples
     --------

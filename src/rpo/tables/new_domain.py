@@ -54,7 +54,7 @@ def against(
     outside = float(_beyond(X, reference.low, reference.high).mean())
     columns = _columns(estimator.columns_, reference, found, frame, X, name)
     far, distances = _distances(estimator, X, name)
-    expected, like = _expected(reference, far)
+    expected, to_expect = _expected(reference, far)
     row: dict[str, Any] = {
         "domain": name,
         "rows": len(X),
@@ -72,10 +72,7 @@ def against(
     beyond = outside > max(MUCH_OUTSIDE, most) or (can and unusual and found.score > 2 * found.others.max())
     verdict = 2 if beyond else 1 if unusual or lacking or outside > max(UNUSUAL, most) else 0
     words += _shift_words(columns, p, found, outside, can, lacking)
-    words.append(
-        f"Of the training domains it resembles {distances['training domain'].iloc[0]!r} most; "
-        f"{_measure(reference)} to expect {like}: {expected:.3g}."
-    )
+    words.append(f"Of the training domains it resembles {distances['training domain'].iloc[0]!r} most. {to_expect}")
     if y is not None:
         more, said, bad = _served(reference, value, y)
         row |= more
@@ -150,27 +147,31 @@ def _distances(estimator: Any, X: Array, name: str) -> tuple[float, pd.DataFrame
 
 
 def _expected(reference: Reference, far: float) -> tuple[float, str]:
-    """The error of held-out domains that lay about as far from the nearest other one, and how many they are."""
+    """The error of held-out domains that lay about as far from the nearest other one, and a sentence about it."""
     p = len(reference.deviation)
     safe = np.where(reference.deviation > 0, reference.deviation, np.inf)
     z = reference.mean[:, :p] / safe
     number = len(z)
     error, rows = reference.error[reference.place], reference.rows[reference.place]
-    some = np.arange(number)
-    words = "on any domain"
-    if number > FEWEST:
-        gram = z @ z.T
-        square = np.diag(gram)[:, None] + np.diag(gram) - 2 * gram
-        np.fill_diagonal(square, np.inf)
-        nearest = np.sqrt(np.maximum(square.min(1), 0.0) / p)
-        some = np.argsort(np.abs(nearest - far), kind="stable")[: max(FEWEST, round(FIFTH * number))]
-        words = f"by the {len(some)} held-out domains that lay about as far from any other"
-        if far > nearest.max():
-            words = (
-                f"if it is like the {len(some)} held-out domains that lay furthest from any other, none as far as this"
-            )
-    mean = float(rows[some] @ error[some] / rows[some].sum())
-    return (mean if reference.classes else float(np.sqrt(mean))), words
+
+    def mean(some: NDArray[np.intp]) -> tuple[float, str]:
+        value = float(rows[some] @ error[some] / rows[some].sum())
+        value = value if reference.classes else float(np.sqrt(value))
+        return value, f"{_measure(reference)} of about {value:.3g}"
+
+    if number <= FEWEST:
+        value, words = mean(np.arange(number))
+        return value, f"Expect a {words}, that of all held-out domains."
+    gram = z @ z.T
+    square = np.diag(gram)[:, None] + np.diag(gram) - 2 * gram
+    np.fill_diagonal(square, np.inf)
+    nearest = np.sqrt(np.maximum(square.min(1), 0.0) / p)
+    some = np.argsort(np.abs(nearest - far), kind="stable")[: max(FEWEST, round(FIFTH * number))]
+    value, words = mean(some)
+    if far > nearest.max():
+        had = f"the {len(some)} held-out domains that lay furthest from any other had that, and none lay as far as this"
+        return value, f"Expect a {words} or more: {had}."
+    return value, f"Expect a {words}, that of the {len(some)} held-out domains that lay about as far from any other."
 
 
 def _shift_words(
