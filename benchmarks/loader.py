@@ -108,7 +108,8 @@ def _plain(path: str, build: Callable[[], nn.Module]) -> Callable[[], None]:
     def step() -> None:
         x, y, _ = next(batches)
         optimiser.zero_grad()
-        nn.functional.binary_cross_entropy_with_logits(model(x)[:, 0], y.float()).backward()
+        loss = nn.functional.binary_cross_entropy_with_logits(model(x)[:, 0], y.float())
+        loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
 
     return step

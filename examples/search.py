@@ -23,7 +23,7 @@ def main() -> dict[str, float]:
 
     grid = {"gamma": [0.1, 1.0, 10.0], "lr": [0.003, 0.03]}
     table = rpo.sweep(model, cigar.X, cigar.y, domains=domains, grid=grid, seeds=seeds)
-    means = table.groupby(["gamma", "lr"], as_index=False)["risk"].mean().sort_values("risk")
+    means = table.groupby(["gamma", "lr"])["risk"].mean().reset_index().sort_values("risk")
     print(f"A grid of {len(means)}, {SEEDS} seeds each:\n{means.to_string(index=False)}")
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -12,6 +12,7 @@ if _TYPE_CHECKING:
     from rpo.judging import quality
     from rpo.models import QualityClassifier, QualityRegressor, load
     from rpo.studies.comparison import compare
+    from rpo.tables.checking import check
 
 __version__ = "0.1.0"
 
@@ -25,6 +26,7 @@ __all__ = [
     "RPORegressor",
     "Source",
     "__version__",
+    "check",
     "compare",
     "datasets",
     "engine",
@@ -46,6 +48,7 @@ _HOMES = {
     "RPOClassifier": "rpo.estimators",
     "RPORegressor": "rpo.estimators",
     "Source": "rpo.engine",
+    "check": "rpo.tables.checking",
     "compare": "rpo.studies.comparison",
     "load": "rpo.models",
     "quality": "rpo.judging",

@@ -361,7 +361,11 @@ def test_a_malformed_folder(fails, fitted, reseal, tmp_path, harm, message, monk
 
 @pytest.mark.parametrize(
     "table, message",
-    [("p,q\n1,2\n", "none of the columns"), ("x,y\ninf,2\n", "column 'x' is infinite in 1 rows"), ("x,y\n", "no rows")],
+    [
+        ("p,q\n1,2\n", "none of the columns"),
+        ("x,y\ninf,2\n", "column 'x' is infinite (inf) in 1 rows"),
+        ("x,y\n", "no rows"),
+    ],
 )
 def test_a_table_that_cannot_be_predicted(fails, fitted, tmp_path, table, message):
     (tmp_path / "t.csv").write_text(table)

@@ -1,4 +1,4 @@
-"""The worked example of docs/your-data.md runs as printed."""
+"""The worked examples of docs/start.md and docs/your-data.md run as printed."""
 
 import re
 import shlex
@@ -10,6 +10,7 @@ import pytest
 from rpo.cli import main
 
 PAGE = Path(__file__).parents[2] / "docs" / "your-data.md"
+START = PAGE.with_name("start.md")
 
 
 @pytest.mark.slow
@@ -37,3 +38,17 @@ def test_every_block_and_every_command(tmp_path, monkeypatch, capsys):
         assert not stop.value.code, command
     assert {"radon.html", "radon-model", "predictions.csv", "out"} <= {path.name for path in tmp_path.iterdir()}
     assert re.search(r"(quality helps|quality hurts|cannot tell quality)", capsys.readouterr().out)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not START.exists(), reason="the documentation is not part of this copy")
+def test_the_first_ten_minutes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = START.read_text(encoding="utf-8").split("## Real tables")[0]  # those are fetched on demand
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.S):
+        exec(compile(block, str(START), "exec"), names)
+    printed = re.search(r"^    quality +([\d.]+)", text, flags=re.M)
+    assert names["model"].expected_error_.loc["quality", "error"] == pytest.approx(float(printed[1]), abs=0.02)
+    assert names["again"].predict(names["radon"].X) == pytest.approx(names["model"].predict(names["radon"].X))
+    assert {"radon.html", "radon-model"} <= {path.name for path in tmp_path.iterdir()}

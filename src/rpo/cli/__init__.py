@@ -1,12 +1,16 @@
 """The `rpo` command: one file a command, nothing heavy imported before a command runs."""
 
 import sys
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
-from rpo.cli import bench, compare, data, fit, methods, predict, quality, theory
+from rpo.cli import bench, check, compare, data, fit, methods, predict, quality, theory
 from rpo.cli.tables import printable
 from rpo.exceptions import InputError, TrainingError
+
+MOST_WORDS = 200
 
 app = typer.Typer(
     name="rpo",
@@ -21,15 +25,64 @@ app.add_typer(data.app, name="data")
 app.command()(quality.quality)
 app.command()(fit.fit)
 app.command()(predict.predict)
+app.command()(check.check)
 app.command()(compare.compare)
 app.command()(methods.methods)
 app.command()(theory.theory)
 
 
+def _say_version(asked: bool) -> None:
+    if asked:
+        print(f"rpo {version('rpo')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_say_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Models that hold up on domains never seen, from data of uneven quality."""
+
+
+UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h: the fault is in the program
+
+
 def main() -> None:
-    """Run the command line; bad input is one line on standard error and exit code 2."""
+    """Run the command line; bad input is one line on standard error and exit code 2.
+
+    What nobody foresaw is one line too, with exit code 70 and the name of the file that holds the traceback.
+    """
     try:
         app()
     except (InputError, TrainingError, OSError) as error:
-        print(f"rpo: {printable(str(error))}", file=sys.stderr)
-        sys.exit(2)
+        _stop(str(error), 2)
+    except MemoryError:
+        _stop("there is not enough memory for this: give fewer rows or columns, or use a larger machine", 2)
+    except Exception as error:
+        words = f"{type(error).__name__}: {str(error)[:MOST_WORDS]}"
+        _stop(f"this should not have happened ({words}); please report it with the file {_details()}", UNFORESEEN)
+
+
+def _stop(line: str, code: int) -> None:
+    print(f"rpo: {printable(line)}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _details() -> str:
+    """A new file with the traceback of what is being handled, the command and the versions: all a report needs."""
+    import platform
+    import shlex
+    import tempfile
+    import traceback
+
+    names = ("rpo", "numpy", "pandas", "pyarrow", "scikit-learn", "torch")
+    versions = ", ".join(f"{name} {version(name)}" for name in names)
+    lines = [shlex.join(["rpo", *sys.argv[1:]]), f"{versions}, Python {platform.python_version()}", platform.platform()]
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="rpo-", suffix=".txt", delete=False, errors="replace") as file:
+            file.write("\n".join([*lines, "", traceback.format_exc()]))
+    except OSError as error:
+        return f"(which could not be written: {error.strerror})"
+    return file.name

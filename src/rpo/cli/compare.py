@@ -25,8 +25,8 @@ from rpo.cli.tables import (
     load_plugins,
     names_in,
     origin,
-    printable,
     records,
+    say,
     say_notes,
     show,
 )
@@ -125,19 +125,20 @@ def compare(
         typer.echo(json.dumps({**words, **more, **tables}, ensure_ascii=False, indent=1))
         raise typer.Exit(STOPPED if found.stopped else 0)
     say_notes(found.prepared.notes)
-    shorter = {"deviation": "±", "worst domain": "worst", "p paired": "p"}
-    columns = ("method", "error", "±", "worst", "difference", "p", "worse in")
+    shorter = {"deviation": "±", "worst domain": "worst", "difference": "diff", "p paired": "p"}
+    columns = ("method", "error", "±", "worst", "diff", "p", "worse in")
     best = found.methods.rename(columns=shorter)
     show(best, columns, "Error on held-out domains, best first", len(best))
     named = [name for name in FIRST if name in found.domains][:MOST_COLUMNS]
     show(found.domains.head(15), ("domain", "n", *named), "By held-out domain, largest first", len(found.domains))
     for line in found.protocol:
-        typer.echo(f"- {line}")
+        say(f"- {line}")
     for line in found.failed:
-        typer.echo(f"FAILED: {printable(line)}; the same command tries again", err=True)
+        say(f"FAILED: {line}; the same command tries again", err=True)
     if found.stopped:
         typer.echo("\nStopped. What is known so far (the same command goes on):")
-    typer.echo(f"\n{found.verdict}")
+    typer.echo()
+    say(found.verdict)
     if report is not None:
         typer.echo(f"The page is {report}.")
     raise typer.Exit(STOPPED if found.stopped else 0)

@@ -29,6 +29,7 @@ from rpo.cli.tables import (
     names_in,
     origin,
     records,
+    say,
     say_notes,
     show,
 )
@@ -96,8 +97,8 @@ def fit(
     from rpo.exceptions import InputError
     from rpo.folders import check_place
     from rpo.frames import prepare
+    from rpo.judging.named import NAMED
     from rpo.mapped import on_disk
-    from rpo.models.learners import NAMED
     from rpo.tables import read_table
     from rpo.tables.folder import save_model
     from rpo.tables.model import fit_table, weights_of
@@ -151,7 +152,7 @@ def fit(
         return
     say_notes(model.notes)
     _show(model)
-    typer.echo(f"Fitted {method} to {model.rows:,} rows of {len(model.domains):,} domains; the model is in {out}.")
+    say(f"Fitted {method} to {model.rows:,} rows of {len(model.domains):,} domains; the model is in {out}.")
     if report is not None:
         typer.echo(f"The page is {report}.")
 
@@ -188,7 +189,7 @@ def _show(model: "TableModel") -> None:
         used = {name: share for name, share in estimator.shares_.items() if share > 0}
         if len(estimator.shares_) > 1:
             parts = ", ".join(f"{name} {100 * share:.0f} %" for name, share in used.items())
-            typer.echo(f"The model is made of {parts}.")
+            say(f"The model is made of {parts}.")
         return
     cells = getattr(estimator, "quality_", None)
     if cells is not None and cells[["noise", "rho"]].nunique().max() > 1:  # else none is poorer than another

@@ -23,8 +23,8 @@ from rpo.cli.tables import (
     check_report,
     names_in,
     origin,
-    printable,
     records,
+    say,
     say_notes,
     show,
 )
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from rpo.judging import Quality
 
 SHOWN = 10
-WIDTH = 80
 TABLES = ("domains", "strata", "cells", "features", "slopes", "rows", "penalties")
 
 
@@ -120,10 +119,8 @@ def weights(found: "Quality") -> "pd.DataFrame":
 
 def show_quality(found: "Quality") -> None:
     """The sentences, then the worst of everything."""
-    from textwrap import fill
-
     for sentence in found.summary:
-        typer.echo(fill(printable(sentence), WIDTH))
+        say(sentence)
     noise = "noise" if found.task == "regression" else "wrong labels"
     shown = found.domains.rename(columns={"n": "rows", "offset": "level", "noise": noise, "p": "p noisier"})
     strata = found.strata.rename(columns={"stratum": "group of rows", "n": "rows", "noise": noise, "p": "p noisier"})

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +17,7 @@ from rpo import io
 if TYPE_CHECKING:
     import pandas as pd
 
+WIDTH = 80  # columns of the narrowest terminal
 TablePath = Annotated[
     Path, typer.Argument(metavar="TABLE", help="A CSV, TSV or Parquet file; CSV and TSV also as .gz.")
 ]
@@ -108,10 +110,15 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
 
 
+def say(text: str, err: bool = False) -> None:
+    """A sentence, wrapped to 80 columns."""
+    typer.echo(fill(printable(text), WIDTH, break_on_hyphens=False), err=err)
+
+
 def say_notes(notes: Iterable[str]) -> None:
     """What was recognised or left out, on standard error: it is no part of the result."""
     for note in notes:
-        typer.echo(f"note: {printable(note)}", err=True)
+        say(f"note: {note}", err=True)
 
 
 def show(table: "pd.DataFrame", columns: Sequence[str], title: str, total: int) -> None:

@@ -24,7 +24,10 @@ ABSENT = "(missing)"
 # A text of which this share reads as numbers was meant as numbers, and the rest is a mistake to be told of.
 MEANT_AS_NUMBERS = 0.9
 EXACT = 2**53  # beyond, floats are not every whole number
-LARGEST = 1e100  # beyond, squares and their sums pass what a number can hold
+# A column's largest value lies between these, as numbers of single precision do, which forests and networks work in.
+LARGEST, SMALLEST = 1e38, 1e-38
+DAYS = (-719_162, 2_932_897)  # the years 1 to 9999, all that calendars know
+LONG = 17  # digits: more than a number holds
 DATE = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
 
 
@@ -75,12 +78,16 @@ def learn(values: "pd.Series[Any]", name: str, *, category: bool = False) -> Col
     infinite = int(np.isinf(numbers).sum())
     if infinite:
         raise InputError(f"column {name!r} is infinite in {infinite} of {len(numbers)} rows: correct them or --drop it")
-    if np.nanmax(np.abs(numbers)) > LARGEST:
-        raise InputError(
-            f"column {name!r} reaches {np.nanmax(np.abs(numbers)):.1g}: give it in another unit or --drop it"
-        )
+    low, high = float(np.nanmin(numbers)), float(np.nanmax(numbers))
+    largest = max(-low, high)
+    if kind == "date" and (low < DAYS[0] or high > DAYS[1]):
+        raise InputError(f"column {name!r} has dates outside the years 1 to 9999: correct them or --drop it")
+    if largest > LARGEST:
+        raise InputError(f"column {name!r} reaches {largest:.1g}: give it in another unit or --drop it")
+    if 0 < largest < SMALLEST:
+        raise InputError(f"column {name!r} is below {SMALLEST:g} in every row: give it in another unit or --drop it")
     gaps = bool(np.isnan(numbers).any())
-    if np.nanmin(numbers) == np.nanmax(numbers) and not gaps:
+    if low == high and not gaps:
         return LeftOut(name, "the same in every row")
     return Column(name=name, kind=kind, fill=float(np.nanmedian(numbers)), gaps=gaps)
 
@@ -105,6 +112,8 @@ def kind_of(known: "pd.Series[Any]", name: str) -> Literal["number", "date", "ca
                 f"{text[wrong].iloc[0]!r}: correct them, or say --category or --drop"
             )
         return "date"
+    if are_codes(text):
+        return "category"
     wrong = pd.to_numeric(text, errors="coerce").isna()
     if not wrong.any():
         return "number"
@@ -115,6 +124,21 @@ def kind_of(known: "pd.Series[Any]", name: str) -> Literal["number", "date", "ca
             "correct them, or say --category or --drop"
         )
     return "category"
+
+
+def are_codes(text: "pd.Series[Any]") -> bool:
+    """Whether texts of digits are codes and no amounts: as long as each other with a zero in front, or too long.
+
+    Two digits are read as a number (months, days, hours), and so are numbers of other lengths.
+
+    >>> are_codes(pd.Series(["02001", "10001"])), are_codes(pd.Series(["01", "12"])), are_codes(pd.Series(["1", "007"]))
+    (True, False, False)
+    """
+    if not text.str.fullmatch(r"\d{3,}").all():
+        return False
+    length = text.str.len()
+    padded = length.min() == length.max() and bool(text.str.startswith("0").any())
+    return padded or bool(length.min() >= LONG)
 
 
 def _category(values: "pd.Series[Any]", name: str) -> Column | LeftOut:
@@ -159,6 +183,23 @@ def typed(values: "pd.Series[Any]", column: Column) -> Array:
         seconds = days.dt.tz_localize(None).to_numpy("datetime64[s]")  # in nanoseconds, years end in 2262
         return np.where(np.isnat(seconds), np.nan, seconds.astype(np.int64) / 86_400)
     return np.asarray(pd.to_numeric(values, errors="coerce").to_numpy(np.float64, na_value=np.nan), dtype=np.float64)
+
+
+def check_reach(numbers: Array, name: str) -> None:
+    """Refuse new values that no model of a table can have been fitted on, and that sums and products may not hold.
+
+    >>> check_reach(np.array([1.0, 1e300]), "age")
+    Traceback (most recent call last):
+    rpo.exceptions.InputError: column 'age' reaches 1e+300 in row 2: correct it, or leave the cell empty
+    """
+    if np.isinf(numbers).any():
+        raise InputError(f"column {name!r} is infinite (inf) in {int(np.isinf(numbers).sum())} rows: correct them")
+    far = np.flatnonzero(np.abs(numbers) > LARGEST)
+    if len(far):
+        value = float(numbers[far[0]])
+        raise InputError(
+            f"column {name!r} reaches {value:.1g} in row {far[0] + 1}: correct it, or leave the cell empty"
+        )
 
 
 def transform(frame: pd.DataFrame, columns: Sequence[Column], room: Room = np.empty) -> Array:

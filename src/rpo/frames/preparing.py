@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rpo.exceptions import InputError
 from rpo.frames.columns import (
     LARGEST,
+    SMALLEST,
     Array,
     Column,
     LeftOut,
@@ -157,8 +158,9 @@ def target_values(values: "pd.Series[Any]", name: str, task: Task) -> NDArray[An
                 f"the target {name!r} is {problem} in {int(bad.sum())} of {len(bad)} rows, such as {example!r}: "
                 "correct them or leave the cell empty"
             )
-    if np.abs(numbers).max() > LARGEST:
-        raise InputError(f"the target {name!r} reaches {np.abs(numbers).max():.1g}: give it in another unit")
+    largest = np.abs(numbers).max()
+    if largest > LARGEST or 0 < largest < SMALLEST:
+        raise InputError(f"the target {name!r} reaches {largest:.1g}: give it in another unit")
     if np.ptp(numbers) <= 1e-12 * np.abs(numbers).max():
         raise InputError(f"the target {name!r} is {numbers[0]:g} in every row: there is nothing to learn")
     return numbers

@@ -12,6 +12,7 @@ CLIP = 2.5  # deviations beyond which a residual counts no more
 # E[min(z², c²)] of a standard normal z.
 _CONSISTENT = float(chdtr(3, CLIP**2) + CLIP**2 * chdtrc(1, CLIP**2))
 _STEPS = 40
+_SETTLED = 1e-10
 
 
 class Scales(NamedTuple):
@@ -48,10 +49,13 @@ def scales(
             np.bincount(g[low], w[low], n_groups), 1e-300
         )
     s2 = np.where(n > 0, np.maximum(start, 1e-300), 1.0)
-    for _ in range(_STEPS):
-        held = np.bincount(g, w * np.minimum(square / s2[g], CLIP**2), n_groups) / np.maximum(n, 1e-300)
-        s2 = s2 * np.where(held > 0, held / target, 1.0)
     some = n > 0
+    for _ in range(_STEPS):  # s ← s·held/target, which ends where they are equal, however far the start
+        held = np.bincount(g, w * np.minimum(square / s2[g], CLIP**2), n_groups) / np.maximum(n, 1e-300)
+        factor = np.where(held > 0, held / target, 1.0)
+        s2 = s2 * factor
+        if np.abs(factor[some] - 1).max(initial=0.0) < _SETTLED:
+            break
     z2 = square / s2[g]
     counted = np.minimum(z2, CLIP**2)
     total = max(float(w.sum()), 1e-300)

@@ -3,7 +3,7 @@
 Both kinds of target answer the same questions: how noisy is a group, how sure is that, and what is a row of it worth.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from rpo.functional.statistics import MIN_ROWS
 from rpo.functional.turned import Rates, recalibrated, rest_of, turned
 from rpo.judging.residuals import Expected, Problem
 
+NOISY = SURE / 2  # the corrected p of a claim: domains and strata are asked, both together may err in 5 % of tables
 WORTH_TELLING = 1.2  # times the noise of the rest: less is nothing to act on, however sure it is
 MANY_WRONG = 0.02  # more wrong labels than the rest have, likewise
 ORDINARY_QUANTILE = 0.3  # from least to most noisy: what is usual, though half of the domains be bad
@@ -47,6 +48,8 @@ class Levels:
     error: Array
     relation: Array
     relation_p: Array
+    slack: Array
+    """Half a row's part of the offset, where it goes in steps of one row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +72,10 @@ class NumberNoise:
         """|r|/σ̃ of the row's domain."""
         usual = shrunk(self.by_domain)[self.domain]
         return np.abs(self.residual) / np.maximum(usual, 1e-300)
+
+    def some(self, rows: NDArray[np.intp]) -> "NumberNoise":
+        """Of some of the rows."""
+        return NumberNoise(self.residual[rows], self.spent[rows], self.weight[rows], self.domain[rows], self.n_domains)
 
     def _scales(self, residual: Array, group: Codes, n_groups: int, fewest: int = MIN_ROWS) -> Scales:
         spent = np.bincount(group, self.weight * self.spent, n_groups)
@@ -99,7 +106,7 @@ class NumberNoise:
                 "ratio": ratio,
                 "p": p,
                 "judged": judged,
-                "noisy": np.nan_to_num(p, nan=1.0) < SURE,
+                "noisy": np.nan_to_num(p, nan=1.0) < NOISY,
             }
         )
 
@@ -168,6 +175,16 @@ class LabelNoise:
         given = self.probability[np.arange(len(self.label)), self.label]
         return np.asarray(np.sqrt(-2 * np.log(np.clip(given, 1e-12, 1.0))))
 
+    def some(self, rows: NDArray[np.intp]) -> "LabelNoise":
+        """Of some of the rows."""
+        return replace(
+            self,
+            probability=self.probability[rows],
+            label=self.label[rows],
+            weight=self.weight[rows],
+            domain=self.domain[rows],
+        )
+
     def _turned(self, group: Codes, n_groups: int) -> Rates:
         found = turned(self.probability, self.label, group, n_groups, self.weight)
         few = (np.bincount(group, self.weight > 0, n_groups) < FEWEST_JUDGED["classification"]) | (not self.clear)
@@ -190,7 +207,7 @@ class LabelNoise:
                 "ratio": excess,
                 "p": p,
                 "judged": judged,
-                "noisy": np.nan_to_num(p, nan=1.0) < SURE,
+                "noisy": np.nan_to_num(p, nan=1.0) < NOISY,
             }
         )
 
@@ -252,7 +269,7 @@ def number_noise(problem: Problem, expected: Expected) -> tuple[NumberNoise, Lev
     plain = y - expected.plain
     residual, spent = first.copy(), np.zeros(len(y))
     relation, chance = np.zeros(problem.n_domains), np.ones(problem.n_domains)
-    offset, error = np.zeros(problem.n_domains), np.full(problem.n_domains, np.inf)
+    offset, centred = np.zeros(problem.n_domains), first.copy()
     order = np.argsort(e, kind="stable")
     ends = np.cumsum(np.bincount(e, minlength=problem.n_domains))
     for d, rows in enumerate(np.split(order, ends[:-1])):
@@ -260,8 +277,9 @@ def number_noise(problem: Problem, expected: Expected) -> tuple[NumberNoise, Lev
         n = float(w[rows].sum())
         if len(rows) == 0:
             continue
-        drawn, scale = _drawn_in(first[rows])
-        offset[d] = np.average(_drawn_in(plain[rows])[0], weights=w[rows])
+        drawn = _drawn_in(first[rows])
+        offset[d] = np.average(_drawn_in(plain[rows]), weights=w[rows])
+        centred[rows] = first[rows] - np.average(drawn, weights=w[rows])
         if len(rows) < FEWEST_OWN or problem.n_domains == 1:
             middle = np.average(drawn, weights=w[rows])
             residual[rows] -= middle
@@ -277,8 +295,12 @@ def number_noise(problem: Problem, expected: Expected) -> tuple[NumberNoise, Lev
                 ratio = max(total - left, 0.0) / (used - 1) / max(left / max(n - used, 1.0), 1e-300)
                 chance[d] = float(fdtrc(used - 1, max(n - used, 1.0), ratio))
         spent[rows] = used / max(n, 1.0)
-        error[d] = scale / np.sqrt(max(n, 1.0))
-    return NumberNoise(residual, spent, w, e, problem.n_domains), Levels(offset, error, relation, chance)
+    count = np.bincount(e, w, problem.n_domains)
+    # The spread of a few rows is no measure of how sure their mean is: drawn towards that of all domains.
+    spread = shrunk(scales(centred, e, problem.n_domains, np.ones(problem.n_domains), w))
+    error = np.where(count > 0, spread / np.sqrt(np.maximum(count, 1e-300)), np.inf)
+    levels = Levels(offset, error, relation, chance, np.zeros(problem.n_domains))
+    return NumberNoise(residual, spent, w, e, problem.n_domains), levels
 
 
 def label_noise(problem: Problem, expected: Expected) -> tuple[LabelNoise, Levels]:
@@ -292,7 +314,8 @@ def label_noise(problem: Problem, expected: Expected) -> tuple[LabelNoise, Level
     truth[np.arange(len(y)), y] = 1.0
     # Without the domains' own log odds, for what a domain's level is beyond its columns.
     plain, _ = recalibrated(expected.value, y, np.zeros_like(e), 1, w)
-    mass = np.maximum(np.bincount(e, w, problem.n_domains), 1e-300)
+    count = np.bincount(e, w, problem.n_domains)
+    mass = np.where(count > 0, count, 1.0)
     gap = np.stack([np.bincount(e, w * column, problem.n_domains) for column in (truth - plain).T], 1) / mass[:, None]
     spread = np.stack([np.bincount(e, w * q * (1 - q), problem.n_domains) for q in plain.T], 1) / mass[:, None] ** 2
     most = (
@@ -300,7 +323,10 @@ def label_noise(problem: Problem, expected: Expected) -> tuple[LabelNoise, Level
     )
     every = np.arange(problem.n_domains)
     levels = Levels(
-        gap[every, most], np.sqrt(np.maximum(spread[every, most], 1e-12)), *_other_relation(problem, p, truth)
+        gap[every, most],
+        np.where(count > 0, np.sqrt(np.maximum(spread[every, most], 1e-12)), np.inf),
+        *_other_relation(problem, p, truth),
+        0.5 / mass,
     )
     middle = np.stack([np.bincount(e, w * q, problem.n_domains) for q in p.T], 1) / mass[:, None]
     told = float(w @ ((p - middle[e]) ** 2).sum(1)) / max(float(w @ (middle * (1 - middle)).sum(1)[e]), 1e-300)
@@ -347,13 +373,13 @@ def _other_relation(problem: Problem, p: Array, truth: Array) -> tuple[Array, Ar
     return share, _corrected(chance, np.ones(problem.n_domains, dtype=bool))
 
 
-def _drawn_in(values: Array) -> tuple[Array, float]:
-    """Values with the wild ones at 2.5 deviations, and that deviation (by the median)."""
+def _drawn_in(values: Array) -> Array:
+    """Values with the wild ones at 2.5 deviations (by the median)."""
     centre = float(np.median(values))
     scale = float(np.median(np.abs(values - centre))) / 0.6745
     if scale == 0:
         scale = float(np.std(values))
-    return np.clip(values, centre - CLIP * scale, centre + CLIP * scale), scale
+    return np.clip(values, centre - CLIP * scale, centre + CLIP * scale)
 
 
 def _deviations(gap: Array, variance: Array, known: NDArray[np.bool_]) -> tuple[Array, Array]:

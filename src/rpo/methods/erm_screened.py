@@ -9,7 +9,7 @@ from rpo.engine.data import Batch
 from rpo.engine.method import BOTH, State, Terms, Values, method, uniform
 from rpo.engine.nets import Net, Params
 from rpo.exceptions import InputError
-from rpo.functional.screening import screen
+from rpo.functional.heterogeneity import screen
 from rpo.methods.terms import L2, risk, squared_norm
 
 if TYPE_CHECKING:

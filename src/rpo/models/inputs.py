@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rpo.exceptions import InputError
-from rpo.frames.columns import Column, LeftOut, learn, transform, typed
+from rpo.frames.columns import Column, LeftOut, check_reach, learn, transform, typed
 from rpo.functional.ridge import Array
 
 REPEATED = 10  # times as many rows as there are, at most, where weights are whole numbers
@@ -42,8 +42,7 @@ def numbers(frame: pd.DataFrame, columns: Sequence[Column]) -> Array:
     made = []
     for column in columns:
         values = typed(frame[column.name], column)
-        if np.isinf(values).any():
-            raise InputError(f"column {column.name!r} of X contains infinity (inf): correct or drop these rows")
+        check_reach(values, column.name)
         if column.kind == "category" or column.gaps:
             made.append(transform(frame[[column.name]], [column]))
         else:

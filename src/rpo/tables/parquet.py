@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rpo.tables.reading import check_names, check_types, frame_of
+from rpo.tables.reading import check_names, check_types, explained, frame_of
 
 # From so many rows on a file is read column by column, and the numbers made of it are kept in a file.
 MANY_ROWS = 250_000
@@ -33,7 +33,8 @@ class ParquetFrame:
         """A column by name, several by a list of names, or the rows of a mask as another table."""
         if isinstance(key, np.ndarray):
             return ParquetFrame(self.file, key)
-        frame = frame_of(self.reader.read(columns=[key] if isinstance(key, str) else key, use_threads=False))
+        with explained(self.file, "Parquet"):
+            frame = frame_of(self.reader.read(columns=[key] if isinstance(key, str) else key, use_threads=False))
         frame = frame if self.rows is None else frame[self.rows]
         return frame[key]
 
@@ -57,8 +58,9 @@ def many_rows(path: Path) -> pd.DataFrame | None:
 
     try:
         rows = parquet.read_metadata(path).num_rows
-    except (ArrowException, OSError, ValueError):
+    except (ArrowException, OSError, ValueError, MemoryError):
         return None  # whoever reads it will say what is wrong
-    frame: Any = ParquetFrame(path) if rows >= MANY_ROWS else None
+    with explained(path, "Parquet"):
+        frame: Any = ParquetFrame(path) if rows >= MANY_ROWS else None
     found: pd.DataFrame | None = frame
     return found

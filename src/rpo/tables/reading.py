@@ -1,10 +1,13 @@
 """Tables from files and to files: CSV, TSV and Parquet, CSV and TSV also compressed by gzip."""
 
+import codecs
 import gzip
 import io
 import os
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from rpo.exceptions import InputError
+from rpo.frames.columns import EXACT
 
 DELIMITERS = (",", ";", "\t", "|")
 TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
@@ -20,6 +24,12 @@ MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A"]
 INDEX = re.compile(r"__index_level_\d+__")
 # Enough for any honest header; a longer first line is no table of text.
 HEADER_BYTES = 1 << 20
+# What a number would not give back as it is written: a zero in front, more digits than a number holds, 1e5.
+WRITTEN = r"^\s*(0[0-9]+|[0-9]{19,}|[0-9]+[eE][0-9]+)\s*$"
+WRITTEN_WHOLE = r"^\s*0[0-9]+\s*$"
+# Python knows them, but no file of text is written in them.
+NO_ENCODINGS = ("idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape", "unicode_escape", "charmap")
+ENCODINGS = "utf-8, latin-1, cp1252 or utf-16"
 
 
 def read_table(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> pd.DataFrame:
@@ -37,20 +47,35 @@ def read_table(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> pd.D
     if not file.is_file():
         kind = "a directory" if file.is_dir() else "not a regular file"
         raise InputError(f"{file} is {kind}: give the path of a CSV, TSV or Parquet file")
-    try:
-        head = _head(file)
-    except (OSError, EOFError) as error:
-        raise InputError(f"{file} cannot be read ({_line(error)})") from None
-    if not head:
-        raise InputError(f"{file} is empty: give a table with a header and rows")
     name = file.name.lower()
-    if name.endswith(PARQUET_ENDINGS):
-        frame = _parquet(file)
-    elif name.endswith(TEXT_ENDINGS):
-        frame = _text(file, head, encoding)
-    else:
+    if not name.endswith((*TEXT_ENDINGS, *PARQUET_ENDINGS)):
         raise InputError(f"{file} ends in none of {', '.join((*TEXT_ENDINGS, *PARQUET_ENDINGS))}: rename it")
-    return _checked(frame, file)
+    kind = "Parquet" if name.endswith(PARQUET_ENDINGS) else "a table"
+    with explained(file, kind):
+        head = _head(file)
+        if not head:
+            raise InputError(f"{file} is empty: give a table with a header and rows")
+        frame = _parquet(file) if kind == "Parquet" else _text(file, head, encoding)
+        return _checked(frame, file)
+
+
+@contextmanager
+def explained(file: Path, kind: str) -> Iterator[None]:
+    """Whatever a file makes the libraries that read it raise, as one line about the file.
+
+    >>> with explained(Path("t.csv"), "a table"):
+    ...     raise KeyError("column")
+    Traceback (most recent call last):
+    rpo.exceptions.InputError: t.csv cannot be read as a table ('column')
+    """
+    try:
+        yield
+    except (InputError, KeyboardInterrupt, SystemExit):
+        raise
+    except MemoryError:
+        raise InputError(f"{file} does not fit into memory: give fewer columns or rows") from None
+    except Exception as error:
+        raise InputError(f"{file} cannot be read as {kind} ({_line(error)})") from None
 
 
 def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
@@ -98,52 +123,111 @@ def _head(file: Path) -> bytes:
 
 def _text(file: Path, head: bytes, encoding: str) -> pd.DataFrame:
     import pyarrow as pa
-    from pyarrow import csv
 
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) and encoding == "utf-8":
         raise InputError(f"{file} is in UTF-16: save it as UTF-8, or say --encoding utf-16")
     if b"\0" in head and encoding == "utf-8":
         raise InputError(f"{file} is not a text file: give a CSV, TSV or Parquet file")
+    _check_encoding(encoding)
     try:
-        mark = delimiter_of(head.decode(encoding, errors="ignore"))
-    except LookupError:
-        raise InputError(f"unknown encoding {encoding!r}: use utf-8, latin-1, cp1252 or utf-16") from None
-    try:
-        table = csv.read_csv(
-            file,
-            read_options=csv.ReadOptions(encoding=encoding),
-            parse_options=csv.ParseOptions(delimiter=mark, newlines_in_values=True),
-            convert_options=csv.ConvertOptions(
-                null_values=MISSING,
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=True,
-                # Only what is written as a truth value is one: 0 and 1 stay numbers.
-                true_values=["true", "True", "TRUE"],
-                false_values=["false", "False", "FALSE"],
-            ),
-        )
-    except UnicodeDecodeError:
+        mark = delimiter_of(codecs.decode(head, encoding, "ignore"))
+        table = _parsed(file, mark, encoding)
+        names = table.schema.names
+    except UnicodeError as error:
+        if "BOM" in str(error):
+            raise InputError(
+                f"{file} has no byte-order mark: say --encoding {encoding}-le (or {encoding}-be) instead of {encoding}"
+            ) from None
         raise InputError(f"{file} is not in {encoding}: say which with --encoding, such as latin-1") from None
-    except (pa.ArrowInvalid, pa.ArrowKeyError, pa.ArrowNotImplementedError, OSError, EOFError) as error:
-        words = _line(error)
-        if "invalid UTF8" in words or "codec" in words:
+    except (pa.ArrowException, OSError) as error:
+        if "invalid UTF8" in str(error) or "codec" in str(error):
             raise InputError(f"{file} is not in {encoding}: say which with --encoding, such as latin-1") from None
-        raise InputError(f"{file} cannot be read as a table ({words})") from None
-    if any(pa.types.is_binary(field.type) for field in table.schema):  # what pyarrow makes of text it cannot decode
+        raise
+    if any(is_bytes(field.type) for field in table.schema):  # what pyarrow makes of text it cannot decode
         raise InputError(f"{file} is not in {encoding}: say which with --encoding, such as latin-1")
-    return frame_of(table)
+    check_names(names, len(table), file)
+    kept = _kept_as_text(table, file, mark, encoding)
+    return frame_of(_parsed(file, mark, encoding, kept) if kept else table)
+
+
+def _check_encoding(encoding: str) -> None:
+    try:
+        found = codecs.lookup(encoding)
+        text = getattr(found, "_is_text_encoding", True) and found.incrementaldecoder is not None
+    except (LookupError, ValueError):
+        text = False
+    if not text or encoding.lower().replace("_", "-") in NO_ENCODINGS or not encoding.isprintable():
+        raise InputError(f"unknown encoding {encoding[:40]!r}: use {ENCODINGS}") from None
+
+
+def _options(mark: str, encoding: str, as_text: Sequence[str] = (), only: Sequence[str] = ()) -> dict[str, Any]:
+    """How pyarrow is to read a text: which columns as text, and which columns at all (all if none is named)."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    return {
+        "read_options": csv.ReadOptions(encoding=encoding),
+        "parse_options": csv.ParseOptions(delimiter=mark, newlines_in_values=True),
+        "convert_options": csv.ConvertOptions(
+            null_values=MISSING,
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=True,
+            # Only what is written as a truth value is one: 0 and 1 stay numbers.
+            true_values=["true", "True", "TRUE"],
+            false_values=["false", "False", "FALSE"],
+            column_types=dict.fromkeys(as_text, pa.string()),
+            include_columns=list(only),
+        ),
+    }
+
+
+def _parsed(file: Path, mark: str, encoding: str, as_text: Sequence[str] = ()) -> Any:
+    from pyarrow import csv
+
+    return csv.read_csv(file, **_options(mark, encoding, as_text))
+
+
+def _kept_as_text(table: Any, file: Path, mark: str, encoding: str) -> list[str]:
+    """Columns that pyarrow read as numbers, and that a number would not give back as they are written."""
+    import pyarrow as pa
+    from pyarrow import compute, csv
+
+    patterns = {
+        field.name: WRITTEN_WHOLE if pa.types.is_integer(field.type) else WRITTEN
+        for field in table.schema
+        if pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+    }
+    found: list[str] = []
+    if not patterns:
+        return found
+    # A block at a time: the text of a large table is not held beside its numbers.
+    with csv.open_csv(file, **_options(mark, encoding, list(patterns), list(patterns))) as blocks:
+        for block in blocks:
+            for name in [name for name in patterns if name not in found]:
+                if compute.any(compute.match_substring_regex(block.column(name), patterns[name])).as_py():
+                    found.append(name)
+    return found
 
 
 def _parquet(file: Path) -> pd.DataFrame:
-    import pyarrow as pa
     from pyarrow import parquet
 
-    try:
-        table = parquet.read_table(file)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{file} cannot be read as Parquet ({_line(error)})") from None
+    table = parquet.read_table(file)
     check_types(table.schema, file)
     return frame_of(table)
+
+
+def is_bytes(kind: Any) -> bool:
+    """Whether a type of pyarrow holds bytes.
+
+    >>> import pyarrow as pa
+    >>> is_bytes(pa.binary(4)), is_bytes(pa.string())
+    (True, False)
+    """
+    import pyarrow as pa
+
+    known = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
+    return any(is_one(kind) for is_one in known)
 
 
 def check_types(schema: Any, file: Path) -> None:
@@ -151,12 +235,28 @@ def check_types(schema: Any, file: Path) -> None:
     import pyarrow as pa
 
     for field in schema:
-        if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
-            raise InputError(f"column {field.name!r} of {file} holds {field.type}: give numbers, text or dates")
+        kind = field.type
+        if isinstance(kind, pa.BaseExtensionType) or pa.types.is_nested(kind) or is_bytes(kind):
+            raise InputError(
+                f"column {field.name[:60]!r} of {file} holds {str(kind)[:60]}: give numbers, text or dates"
+            )
+        if pa.types.is_timestamp(kind) and kind.tz is not None and not _is_zone(kind.tz):
+            raise InputError(f"column {field.name[:60]!r} of {file} is in the unknown time zone {kind.tz[:60]!r}")
+
+
+def _is_zone(name: str) -> bool:
+    import pyarrow as pa
+
+    try:
+        pa.lib.string_to_tzinfo(name)
+    except Exception:  # what it raises depends on the name
+        return False
+    return True
 
 
 def frame_of(table: Any) -> pd.DataFrame:
     """A table of pyarrow as a data frame."""
+    table = _exact(table)
     # Each column is given back to the allocator once converted: a large table is not held twice.
     frame: pd.DataFrame = table.to_pandas(
         split_blocks=True, self_destruct=True, date_as_object=False, ignore_metadata=True
@@ -164,6 +264,21 @@ def frame_of(table: Any) -> pd.DataFrame:
     # pandas may have written an index: one with a name is a column, one without is none.
     unnamed = [bool(INDEX.fullmatch(str(name))) for name in frame.columns]
     return frame.loc[:, np.logical_not(unnamed)] if any(unnamed) else frame
+
+
+def _exact(table: Any) -> Any:
+    """Whole numbers with gaps become floats in pandas: those that floats do not hold become text instead."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    for place, field in enumerate(table.schema):
+        column = table.column(place)
+        if not pa.types.is_integer(field.type) or field.type.bit_width < 64 or column.null_count in (0, len(column)):
+            continue
+        ends = compute.min_max(column).as_py()
+        if max(abs(ends["min"]), abs(ends["max"])) > EXACT:
+            table = table.set_column(place, field.name, column.cast(pa.string()))
+    return table
 
 
 def _checked(frame: pd.DataFrame, file: Path) -> pd.DataFrame:

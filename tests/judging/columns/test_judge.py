@@ -250,7 +250,7 @@ def test_ids_codes_and_row_numbers_are_named_with_what_to_do() -> None:
             "patient": np.array([f"P{k // 5:03d}" for k in range(n)])[order],
             "class": rng.choice([0, 1, 20, 31], n),
             "region": rng.integers(1, 6, n),
-            "zip": pd.Series(rng.choice(["01234", "02345", "11111", "54321"], n)),
+            "month": pd.Series(rng.choice(["01", "02", "11", "12"], n)),
             "visit": ["first"] * n,
             "age": rng.integers(20, 80, n),
         }
@@ -263,7 +263,7 @@ def test_ids_codes_and_row_numbers_are_named_with_what_to_do() -> None:
         "patient": "unit",
         "class": "code",
         "region": "code",
-        "zip": "padded",
+        "month": "padded",
         "visit": "constant",
     }
     assert "--drop number (drop=['number'] in Python)" in found["number"].words
