@@ -9,6 +9,7 @@ from rpo.exceptions import InputError
 from rpo.functional.domains import domain_mean, domain_share, domain_sum, place_in_domain
 from rpo.functional.losses import Task, check_task, sample_dummy_gradient, sample_loss
 from rpo.functional.ranks import largest_over_ranks, sum_over_ranks
+from rpo.functional.rows import check_module
 from rpo.functional.slope import output_and_slope
 
 if TYPE_CHECKING:
@@ -158,6 +159,11 @@ def lipirm_loss(
     >>> loss.backward()
     """
     check_task(task)
+    check_module(model)
+    if y.dim() != 1:
+        raise InputError(f"y has shape {tuple(y.shape)}: give one target for each row, y.squeeze(1)")
+    if domain.dim() != 1 or domain.is_floating_point() or domain.dtype == torch.bool:
+        raise InputError(f"domain is {domain.dtype} of shape {tuple(domain.shape)}: give one whole number for each row")
     if not len(x) == len(y) == len(domain):
         raise InputError(f"x, y and domain have {len(x)}, {len(y)} and {len(domain)} rows: give one of each a sample")
     if isinstance(eta, Tensor) and eta.dim() == 1:
@@ -165,6 +171,11 @@ def lipirm_loss(
     else:
         last = domain.max() if len(domain) else domain.new_tensor(-1)  # a process may have no rows at all
         n_domains = int(largest_over_ranks(last, group)) + 1
+    if len(domain) and not 0 <= int(domain.min()) <= int(domain.max()) < n_domains:
+        raise InputError(
+            f"domain has numbers from {int(domain.min())} to {int(domain.max())}, and there are {n_domains} domains: "
+            "number them from zero, torch.unique(domain, return_inverse=True)[1]"
+        )
     output, slope = output_and_slope(model, x)
     weight = torch.ones_like(output[:, 0]) if weight is None else weight
     terms = lipirm_terms(
