@@ -1,6 +1,5 @@
 """`rpo fit`: a model of a table, as a folder."""
 
-import json
 import signal
 import sys
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from rpo.cli.tables import (
     TablePath,
     Target,
     check_report,
+    echo_json,
     load_plugins,
     names_in,
     origin,
@@ -148,7 +148,7 @@ def fit(
     if as_json:
         found = {"folder": str(out), "task": model.task, "rows": model.rows, "notes": list(model.notes)}
         found |= {**_figures(model.estimator), "report": str(report) if report else None}
-        typer.echo(json.dumps(found, ensure_ascii=False, indent=1))
+        echo_json(found)
         return
     say_notes(model.notes)
     _show(model)

@@ -21,10 +21,11 @@ from rpo.engine.method import State
 from rpo.engine.source import Source
 from rpo.engine.training import first_stage, net_of
 from rpo.estimators.fetched import FETCHED, Inputs, Rows, as_source, labels_of
-from rpo.estimators.inputs import Array, check_finite, check_kinds, check_weight, is_widths, weighted_moments
+from rpo.estimators.inputs import Array, check_finite, check_kinds, is_widths, weighted_moments
 from rpo.estimators.quality import fitted_penalties, quality_table
 from rpo.estimators.ready import Ready, evaluations, validation_rows
 from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning
+from rpo.frames.preparing import check_moments, check_weight
 from rpo.functional.losses import Task
 from rpo.grouping import find_strata
 from rpo.grouping.strata import chosen_grouping, codes
@@ -192,6 +193,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         )
         check_finite(rows, self._names(rows))
         target = column_or_1d(target, warn=True)
+        check_moments(target)
         weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
         check_weight(weight)
         return rows, target, weight
@@ -401,7 +403,10 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _outputs(self, X: Inputs) -> torch.Tensor:
         """f(x) for new rows, `(n, c)`."""
         check_is_fitted(self, "params_")
-        rows = self._checked_inputs(X)
+        return self._forward(self._checked_inputs(X))
+
+    def _forward(self, rows: Rows) -> torch.Tensor:
+        """f(x) for rows that were checked, `(n, c)`."""
         method, _ = self._method()
         net = self._net(method, tuple(rows.shape[1:]))
         params = {name: torch.as_tensor(value)[None] for name, value in self.params_.items()}

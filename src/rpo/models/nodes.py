@@ -12,6 +12,7 @@ from rpo.functional.ridge import Array
 from rpo.mapped import blocks
 
 Arrays = dict[str, NDArray[Any]]
+LEAST_BYTES = 4  # of a number that was saved: smaller ones would become eight times as many bytes when read
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,8 @@ class Nodes:
         [[2.0]]
         """
         kinds = {"feature": np.int32, "left": np.int32, "right": np.int32, "root": np.int64}
+        if any(np.asarray(arrays[name]).dtype.itemsize < LEAST_BYTES for name in cls.__dataclass_fields__):
+            raise ValueError("nodes of another type")
         found = {
             name: np.asarray(arrays[name]).astype(kinds.get(name, np.float64)) for name in cls.__dataclass_fields__
         }

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from rpo.exceptions import InputError
 from rpo.folders import read_folder, write_folder
-from rpo.frames.columns import LARGEST, Column
-from rpo.io import Task
+from rpo.frames.columns import Column, check_columns
+from rpo.io import Task, printable, words_of
 from rpo.models import QualityClassifier, QualityRegressor
 from rpo.models.saving import files_of, load
 from rpo.plain import LIMITS, WRONG
@@ -46,14 +46,9 @@ class TableCard(BaseModel):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         """Names once each, fills that data of this kind can have, and counts of rows."""
-        names = [column.name for column in self.columns]
-        if len(set(names)) != len(names) or {self.target, self.domain, self.id} & set(names):
+        check_columns(self.columns)
+        if {self.target, self.domain, self.id} & {column.name for column in self.columns}:
             raise ValueError("a column is named twice")
-        for column in self.columns:
-            if len(set(column.categories)) != len(column.categories):
-                raise ValueError("a category is named twice")
-            if (column.kind == "category") != bool(column.categories) or abs(column.fill) > LARGEST:
-                raise ValueError("a column has categories or a fill that it cannot have")
         if min(self.domains.values(), default=0) < 1 or sum(self.domains.values()) != self.rows:
             raise ValueError("the rows of the domains are not the rows of the table")
         return self
@@ -104,9 +99,7 @@ def load_model(path: str | os.PathLike[str]) -> TableModel:
     except InputError:
         raise
     except WRONG as error:
-        raise InputError(
-            f"{folder} is not a whole model ({' '.join(str(error).split())[:120]}): fit it again"
-        ) from None
+        raise InputError(f"{folder} is not a whole model ({words_of(error)}): fit it again") from None
     return model
 
 
@@ -117,7 +110,7 @@ def _card(folder: Path) -> TableCard:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the file"
-        words = f"{where}: {first['msg']}"[:160]
+        words = printable(f"{where}: {first['msg']}")[:160]
         raise InputError(f"{folder / 'table.json'} is not as `rpo fit` writes it ({words})") from None
     if not card.columns:
         raise InputError(f"{folder / 'table.json'} names no columns: it is no model of a table")
