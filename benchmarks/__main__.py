@@ -23,6 +23,7 @@ NAMES = (
     "table1",
     "cmnist",
     "tables",
+    "judging",
     "scale",
     "detection",
     "loader",
