@@ -1,6 +1,8 @@
 """The `rpo` command: one file a command, nothing heavy imported before a command runs."""
 
 import sys
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
@@ -27,6 +29,21 @@ app.command()(check.check)
 app.command()(compare.compare)
 app.command()(methods.methods)
 app.command()(theory.theory)
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        print(f"rpo {version('rpo')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_say_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Models that hold up on domains never seen, from data of uneven quality."""
 
 
 UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h: the fault is in the program
@@ -59,7 +76,6 @@ def _details() -> str:
     import shlex
     import tempfile
     import traceback
-    from importlib.metadata import version
 
     names = ("rpo", "numpy", "pandas", "pyarrow", "scikit-learn", "torch")
     versions = ", ".join(f"{name} {version(name)}" for name in names)

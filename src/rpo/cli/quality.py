@@ -48,6 +48,14 @@ def quality(
     unit: Annotated[
         str | None, typer.Option(help="The column of who or what was measured repeatedly, such as a patient.")
     ] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            "-m",
+            help="What rows are judged by: auto, linear, trees, network, or a name that `rpo methods` lists.",
+        ),
+    ] = "auto",
     report: Report = None,
     rows_out: Annotated[Path | None, typer.Option(help="Write the rows to look at first (CSV) here.")] = None,
     weights_out: Annotated[Path | None, typer.Option(help="Write the weight of every row (CSV) here.")] = None,
@@ -69,11 +77,16 @@ def quality(
     """
     from rpo.io import check_not_input
     from rpo.judging import quality as judge
+    from rpo.judging.named import NAMED
     from rpo.tables import read_table, write_table
 
     check_report(report)
     for path, option in ((report, "--report"), (rows_out, "--rows-out"), (weights_out, "--weights-out")):
         check_not_input(path, option, table)
+    if method not in NAMED:
+        from rpo.methods import get_method
+
+        get_method(method)
     frame = read_table(table, encoding=encoding)
     found = judge(
         frame,
@@ -83,6 +96,7 @@ def quality(
         task=task,
         grouping=grouping,
         unit=unit,
+        estimator=method,
         drop=names_in(drop, frame.columns),
         category=names_in(category, frame.columns),
         random_state=seed,

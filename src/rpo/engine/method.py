@@ -157,6 +157,8 @@ class Method:
     option `scheme`, where they are not the usual ones. `source` is a hash of the code of a method that is not this
     library's own, empty for ours: studies keep results by it, so that changed code is another run.
     `at_once` says that it looks at all rows together, before training or when it predicts: they must be in memory.
+    `per_row` says that its loss has derivatives of each row by itself, so that the network must treat every row alone;
+    `second_order` that there are derivatives in it at all.
     """
 
     name: str
@@ -179,6 +181,8 @@ class Method:
     schemes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     source: str = ""
     at_once: bool = False
+    per_row: bool = False
+    second_order: bool = False
 
     def check_task(self, task: Task) -> None:
         """Refuse a task the method lacks, naming those that have it."""
@@ -284,6 +288,8 @@ def _first_line(text: str | None) -> str:
 def get_method(name: str) -> Method:
     """The method of that name, or an error that lists them.
 
+    Examples
+    --------
     >>> get_method("irm-lip").tasks
     ('regression', 'binary', 'multiclass')
     """
@@ -300,6 +306,8 @@ def get_method(name: str) -> Method:
 def methods(task: Task | None = None) -> Iterable[Method]:
     """All methods, or those that have a task.
 
+    Examples
+    --------
     >>> "rpo" in [m.name for m in methods("regression")]
     True
     """

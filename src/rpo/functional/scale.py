@@ -28,8 +28,8 @@ def scales(
     r"""σ_g with Σ_i min(r_i²/σ_g², c²) = β (n_g − k_g), β = E min(z², c²), c = 2.5 (Huber's second proposal, 1964).
 
     `used` holds k_g, the degrees of freedom that were spent on the group's residuals. log σ̂² has variance
-    Var ψ/(E zψ'(z)/2)²/n over all rows about the scale of their group, so heavy tails make it less sure; ν = 2/Var.
-    A group without rows has NaN and no freedom.
+    Var ψ/(E zψ'(z)/2)²/n over all rows about the scale of their group, so heavy tails make it less sure; ν = 2/Var, at
+    most n − k. A group without rows has NaN and no freedom.
 
     >>> r = np.random.default_rng(0).normal(size=4000) * np.repeat([1.0, 2.0], 2000)
     >>> r[0] = 1e6
@@ -64,7 +64,8 @@ def scales(
     variance = float(w @ (counted - centre) ** 2 / total) / max(slope, 1e-6) ** 2
     flat = np.bincount(g, w * square, n_groups) == 0
     noise = np.where(some, np.where(flat, 0.0, np.sqrt(s2)), np.nan)
-    return Scales(noise, np.where(some, 2 * free / max(variance, 0.05), 0.0))
+    # Rows of a small group look alike beside a scale of their own: never surer than squares of normal rows would be.
+    return Scales(noise, np.where(some, free * min(2 / max(variance, 0.05), 1.0), 0.0))
 
 
 def pooled(of: Scales) -> tuple[Array, Array]:

@@ -17,7 +17,8 @@ from rpo.judging.columns import judge_columns
 from rpo.judging.copies import copied
 from rpo.judging.features import Suspicion, features_table, suspicious
 from rpo.judging.inputs import given_predictions, prepared, row_weights, unit_codes
-from rpo.judging.noise import Levels, Noise, label_noise, number_noise
+from rpo.judging.levels import Levels, label_noise, number_noise
+from rpo.judging.noise import Noise
 from rpo.judging.residuals import Expected, Problem, out_of_domain, out_of_row, sample_by_domain
 from rpo.judging.result import Quality
 from rpo.judging.strata import strata_of
@@ -33,6 +34,7 @@ from rpo.judging.tables import (
     sources,
 )
 from rpo.progress import Show
+from rpo.threads import one_thread
 
 __all__ = ["Quality", "judge", "quality"]
 
@@ -111,6 +113,7 @@ def quality(
     return replace(found, weight=whole)
 
 
+@one_thread()
 def judge(
     ready: Prepared,
     *,

@@ -159,7 +159,8 @@ class _Sample:
             what = "different rows" if problem.unit is None else "units"
             raise InputError(f"there are too few {what} to judge any row by the others: at least two are needed")
         x, y, domain = problem.X[seen], problem.y[seen], problem.domain[seen]
-        w = None if (self.counts == self.counts[0]).all() else self.counts[seen]
+        counts = self.counts[seen]
+        w = None if (counts == counts[0]).all() else counts
         additive = next((one for one in learners if isinstance(one, Additive)), None)
         offset, curves = np.zeros(problem.n_domains), None
         if levels or additive:

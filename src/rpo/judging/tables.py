@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import stdtr
 
 from rpo.frames.columns import names_of
 from rpo.frames.preparing import Prepared
@@ -14,7 +14,8 @@ from rpo.functional.significance import SURE, holm
 from rpo.functional.statistics import MIN_ROWS
 from rpo.grouping.strata import NamedStrata
 from rpo.judging.features import Suspicion
-from rpo.judging.noise import Levels, Noise
+from rpo.judging.levels import Levels
+from rpo.judging.noise import Noise
 from rpo.judging.residuals import Expected, Problem
 from rpo.judging.strata import strata_table
 
@@ -45,7 +46,7 @@ def domains_table(
     offset = np.where(several & np.isfinite(levels.error), levels.offset, np.nan)
     known = np.isfinite(offset) & (levels.error > 0) & enough
     beyond = np.maximum(np.abs(np.where(known, offset, 0.0)) - levels.slack, 0.0)
-    p_offset = np.where(known, 2 * ndtr(-beyond / np.where(known, levels.error, 1.0)), np.nan)
+    p_offset = np.where(known, 2 * stdtr(levels.freedom, -beyond / np.where(known, levels.error, 1.0)), np.nan)
     p_offset = _holm(p_offset)
     p_relation = _holm(np.where(table["judged"], levels.relation_p, np.nan))
     mass = np.maximum(np.bincount(e, problem.weight, n), 1e-300)

@@ -42,6 +42,7 @@ from rpo.models.learners import (
 from rpo.models.new_domains import NewDomains
 from rpo.models.reference import reference_of
 from rpo.progress import Bar, Show
+from rpo.threads import one_thread
 
 FEWEST_JUDGED = 40  # rows: of fewer nothing is said about their quality
 CHOICES = ("auto", "on", "off")
@@ -130,7 +131,8 @@ class _Quality(NewDomains, BaseEstimator):  # type: ignore[misc]
         return np.asarray(weight)
 
     def _fit(self, ready: Prepared, weight: Array) -> tuple[Trial, Mapping[str, Any], Candidate]:
-        with config_context(enable_metadata_routing=False):  # what is fitted within gets its weights directly
+        # What is fitted within gets its weights directly.
+        with config_context(enable_metadata_routing=False), one_thread():
             return self._judge_decide_fit(ready, weight)
 
     def _judge_decide_fit(self, ready: Prepared, weight: Array) -> tuple[Trial, Mapping[str, Any], Candidate]:
@@ -326,6 +328,7 @@ class _Quality(NewDomains, BaseEstimator):  # type: ignore[misc]
         without = alone["both" if chosen.weights else "without flagged features"]
         self.dropped_ = gone.assign(error_with=alone["weights" if chosen.weights else "plain"], error_without=without)
 
+    @one_thread()
     def _refit(self, trial: Trial, learners: Mapping[str, Any], chosen: Candidate) -> None:
         problem = trial.problem
         self.kept_ = trial.columns(chosen)

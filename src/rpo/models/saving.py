@@ -54,6 +54,8 @@ def save(model: Quality, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str], *, module: Any = None, made_by: str = "save") -> Any:
     """The model saved in a folder, by `save` or by `rpo fit`; `module` again if it has a network of your own.
 
+    Examples
+    --------
     >>> import rpo, tempfile
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
     >>> model = rpo.QualityRegressor("linear").fit(X, X[:, 0], domains=np.arange(60) % 3)

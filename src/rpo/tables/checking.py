@@ -55,6 +55,8 @@ def check(
     target the columns alone are judged; with it, also the error, beside that of held-out domains. Every domain of the
     table is checked by itself; without any the table is one new domain.
 
+    Examples
+    --------
     >>> import rpo
     >>> rng = np.random.default_rng(0)
     >>> table = pd.DataFrame(rng.normal(size=(400, 2)), columns=["a", "b"]).assign(site=np.arange(400) % 20)
