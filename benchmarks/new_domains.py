@@ -30,7 +30,7 @@ from rpo.models.inputs import numbers
 from rpo.models.local_noise import FLAT
 from rpo.models.new_domains import outputs_of
 from rpo.models.reference import Reference
-from rpo.tables.new_domain import against
+from rpo.tables.new_domain import NewRows, Training, against
 
 LEVELS = (0.8, 0.9)
 LABELLED = (10, 30, 100)
@@ -154,7 +154,8 @@ class New:
 
     def _against(self, y: NDArray[Any] | None) -> dict[str, Any]:
         target = None if y is None else y.astype(np.float64)
-        return against(self.model, "new", self.frame, self.X, self.value, target, []).figures
+        rows = NewRows.of(self.model.columns_, self.frame, self.X, self.value, target)
+        return against(Training(self.model), "new", rows, []).figures
 
     def adapted(self) -> dict[str, list[float]]:
         """By number of labelled rows, the mean squared error (Brier's) on the rest: of the model, and adapted."""

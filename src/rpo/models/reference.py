@@ -171,7 +171,7 @@ def relation(y: NDArray[Any], value: Array, count: Array, domain: NDArray[np.int
 def _figures(
     X: Array, middle: Array, deviation: Array, low: Array, count: Array, domain: NDArray[np.intp], n: int
 ) -> tuple[Array, Array]:
-    """What the others leave of a column, as lines of all; the figures of every row by lines of the other domains."""
+    """What the others leave of a column, as lines of all; and the figures of every row by lines of other domains."""
     p = X.shape[1]
     if not 1 < p <= MOST_COLUMNS:
         return np.empty((p, 0)), X
