@@ -58,7 +58,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def remove_temporaries(folder: Path) -> None:
     """Remove the temporary files that a killed process left in a folder: ours, by their name, and files only."""
-    for entry in folder.iterdir():
+    for entry in folder.iterdir() if folder.is_dir() else ():
         if TEMPORARY.fullmatch(entry.name) and stat.S_ISREG(entry.lstat().st_mode):
             entry.unlink(missing_ok=True)
 

@@ -18,6 +18,7 @@ from rpo.io import printable, words_of
 
 LABEL_KINDS = "biufUO"
 MOST_CLASSES = 10_000
+MOST_BYTES = 256 << 20  # of labels in memory, where the longest decides for all
 # The most that is read of each file. Memory is a few times that at the most, whatever the files say.
 LIMITS = {"model.json": 16 << 20, "weights.safetensors": 256 << 20}
 # What a card that nobody checked may raise on its way to a model.
@@ -129,6 +130,8 @@ def read_column(saved: Mapping[str, Any]) -> NDArray[Any]:
     kind = re.fullmatch(r"[<>|=]?([biufO])[1248]?|[<>|=]?(U)(\d{1,9})", saved["dtype"])
     if kind is None or (kind[2] and int(kind[3]) > longest):
         raise ValueError(f"labels of type {str(saved['dtype'])[:20]!r}")
+    if kind[2] and 4 * int(kind[3]) * len(saved["values"]) > MOST_BYTES:
+        raise ValueError("labels that take more memory than a model may")
     values = [float(value["float"]) if is_float(value) else value for value in saved["values"]]
     if not all(value is None or isinstance(value, str | int | float) for value in values):
         raise ValueError("labels that are lists")

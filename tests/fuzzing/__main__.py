@@ -33,7 +33,7 @@ def arguments() -> argparse.Namespace:
 def inside(given: argparse.Namespace) -> None:
     """The cases in this process: before each its number, afterwards what was found."""
     from tests.fuzzing import folders, tables
-    from tests.fuzzing.harness import limit_memory, place
+    from tests.fuzzing.harness import limit_memory, place, worst
 
     module = {"tables": tables, "folders": folders}[given.kind]
     with place() as own:
@@ -46,7 +46,8 @@ def inside(given: argparse.Namespace) -> None:
                 found = module.attack(module.case(given.seed, number), folder)
                 if found and given.keep is not None:
                     shutil.copytree(folder, given.keep / str(number), symlinks=True, dirs_exist_ok=True)
-            print(json.dumps({"found": found, "seconds": round(time.process_time() - start, 3)}), flush=True)
+            taken = round(time.process_time() - start, 3)
+            print(json.dumps({"found": found, "seconds": taken, "worst": worst}), flush=True)
 
 
 def main() -> int:
@@ -56,6 +57,7 @@ def main() -> int:
         inside(given)
         return 0
     first, last, findings, kinds, seconds = given.first, given.first + given.count, 0, dict[str, int](), 0.0
+    worst = {"seconds": 0.0, "memory": 0.0, "code 0": 0}
     while first < last:
         words = [given.kind, "--seed", str(given.seed), "--first", str(first), "--count", str(last - first)]
         words += ["--keep", str(given.keep)] if given.keep else []
@@ -72,6 +74,7 @@ def main() -> int:
                     continue
                 result, told = json.loads(line), True
                 seconds += result["seconds"]
+                worst = {name: max(worst[name], value) for name, value in result["worst"].items()}
                 for problem in result["found"]:
                     print(json.dumps({"case": number, "problem": problem}), flush=True)
                     kind = problem.split(":")[0][:60]
@@ -85,7 +88,11 @@ def main() -> int:
                 break
         first = number + 1
     done = first - given.first
-    print(json.dumps({"kind": given.kind, "seed": given.seed, "cases": done, "findings": findings, **kinds}))
+    print(
+        json.dumps(
+            {"kind": given.kind, "seed": given.seed, "cases": done, "findings": findings, **kinds, "worst": worst}
+        )
+    )
     print(f"{done} cases, {findings} with a finding, {seconds:.0f} s of CPU time", file=sys.stderr)
     return int(findings > 0)
 

@@ -3,8 +3,9 @@
     pip install -c constraints.txt -e ".[fuzz]"
     python -m tests.fuzzing.guided tables corpus -max_total_time=600
 
-An input is the content of a file: of a table, read and prepared; or of a card of a model folder, whose manifest is made
-to fit. CORPUS is a folder, filled with whole and spoiled inputs if it is empty. All but an InputError is a finding.
+An input is the content of a file: of a table, read and prepared; or of a card of a model folder, whose manifest is
+made to fit. CORPUS is a folder, filled with whole and spoiled inputs if it is empty. Anything but an InputError is a
+finding.
 """
 
 import sys

@@ -28,6 +28,10 @@ LONGEST = 700  # characters of an error, paths included
 CLEAR = Path("/proc/self/clear_refs")
 
 
+# The longest command so far in seconds of CPU time, the most memory in bytes, and how many commands succeeded.
+worst: dict[str, float] = {"seconds": 0.0, "memory": 0, "code 0": 0}
+
+
 class Hangs(BaseException):
     """Nobody but the harness may catch this; where a library turns it into its own error, time tells."""
 
@@ -94,8 +98,10 @@ def watched(call: Callable[[], object], seconds: int = SECONDS) -> Ended:
     except BaseException:
         code = 70
         err.write(traceback.format_exc())
-    taken = time.process_time() - start
-    return Ended(code, out.getvalue(), err.getvalue(), taken, max(0, _memory("VmHWM") - before))
+    taken, memory = time.process_time() - start, max(0, _memory("VmHWM") - before)
+    worst["seconds"], worst["memory"] = max(worst["seconds"], taken), max(worst["memory"], memory)
+    worst["code 0"] += code == 0
+    return Ended(code, out.getvalue(), err.getvalue(), taken, memory)
 
 
 @contextlib.contextmanager

@@ -192,6 +192,7 @@ def test_fifteen_kills_of_a_fit(tmp_path, capsys):
 
     def finished(place):
         assert np.array_equal(predicted(place), new)
+        assert no_temporaries(place / "training")
         assert [path.name for path in place.iterdir() if path.name.startswith(".")] == []
 
     def begin(k):

@@ -203,11 +203,13 @@ def kept(folder: Path | None) -> Iterator[None]:
         yield
         return
     from rpo.engine.checkpoint import TERMINATED
-    from rpo.io import hold
+    from rpo.io import hold, remove_temporaries
 
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     try:
         with hold(folder, "--checkpoint"):
+            for place in (folder, *(path for path in folder.rglob("*") if path.is_dir())):
+                remove_temporaries(place)
             yield
     except SystemExit:
         typer.echo(f"rpo: stopped; the training is kept in {folder}, and the same command goes on", err=True)

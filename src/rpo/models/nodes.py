@@ -12,6 +12,7 @@ from rpo.functional.ridge import Array
 from rpo.mapped import blocks
 
 Arrays = dict[str, NDArray[Any]]
+MOST_TREES, MOST_DEPTH = 20_000, 1_000
 LEAST_BYTES = 4  # of a number that was saved: smaller ones would become eight times as many bytes when read
 
 
@@ -73,11 +74,26 @@ class Nodes:
         for onward in (nodes.left, nodes.right):
             if (~leaf & ((onward <= here) | (onward >= end))).any():
                 raise ValueError("nodes that lead back")
+        nodes._check_ways(leaf)
         if nodes.feature.min() < 0 or nodes.feature.max() >= inputs:
             raise ValueError("nodes of columns that are not there")
         if not (np.isfinite(nodes.value).all() and not np.isnan(nodes.threshold).any()):
             raise ValueError("nodes without a number")
         return nodes
+
+    def _check_ways(self, leaf: NDArray[np.bool_]) -> None:
+        """A node has one parent at most, and no way is longer than any tree's: a prediction may go all of it."""
+        inner = ~leaf
+        parents = np.bincount(np.concatenate([self.left[inner], self.right[inner]]), minlength=len(leaf))
+        if len(self.root) > MOST_TREES or (parents > 1).any():
+            raise ValueError("trees that are none, or too many")
+        level = self.root
+        for _ in range(MOST_DEPTH):
+            level = level[inner[level]]
+            if len(level) == 0:
+                return
+            level = np.concatenate([self.left[level], self.right[level]])
+        raise ValueError("trees that are too deep")
 
 
 def joined(trees: list[Arrays]) -> Nodes:

@@ -5,6 +5,7 @@ network within a Quality model has two files more), `manifest.json` has the chec
 folder names a file or code, and every size is checked before memory is taken for it.
 """
 
+import json
 import os
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -106,15 +107,41 @@ def load_model(path: str | os.PathLike[str]) -> TableModel:
 def _card(folder: Path) -> TableCard:
     files = read_folder(folder, {"table.json": TABLE_BYTES, "model.json": LIMITS["model.json"]}, made_by="rpo fit")
     try:
-        card = TableCard.model_validate_json(files["table.json"])
+        found = json.loads(files["table.json"])
+        _check_kinds(found)
+        card = TableCard.model_validate(found)
     except ValidationError as error:
-        first = error.errors()[0]
+        first = error.errors(include_context=False, include_input=False, include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "the file"
         words = printable(f"{where}: {first['msg']}")[:160]
         raise InputError(f"{folder / 'table.json'} is not as `rpo fit` writes it ({words})") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{folder / 'table.json'} is not as `rpo fit` writes it ({words_of(error)})") from None
     if not card.columns:
         raise InputError(f"{folder / 'table.json'} names no columns: it is no model of a table")
     return card
+
+
+def _check_kinds(card: Any) -> None:
+    """Refuse the first thing that no card has. pydantic would list them all: gigabytes, if there are a million."""
+    if not isinstance(card, dict):
+        raise ValueError("the file: Input should be an object")
+    columns, domains, notes = (card.get(name) for name in ("columns", "domains", "notes"))
+    if not isinstance(columns, list) or not isinstance(domains, dict) or not isinstance(notes, list):
+        raise ValueError("columns, domains or notes are missing")
+    places = [("", card, TableCard.model_fields)]
+    places += [(f"columns.{k}.", column, Column.model_fields) for k, column in enumerate(columns)]
+    for where, given, known in places:
+        if not isinstance(given, dict):
+            raise ValueError(f"{where}: Input should be an object")
+        for name in given:
+            if name not in known:
+                raise ValueError(f"{where}{name[:60]}: Extra inputs are not permitted")
+        texts = given.get("categories", [])
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in [given.get("name", ""), *texts]):
+            raise ValueError(f"{where}name: Input should be a valid string")
+    if not all(type(count) is int for count in domains.values()) or not all(isinstance(note, str) for note in notes):
+        raise ValueError("domains have no number of rows, or notes are no text")
 
 
 def _files_of(estimator: Any) -> dict[str, bytes]:
