@@ -13,7 +13,21 @@ from rich.table import Table
 
 from benchmarks.timing import Row
 
-NAMES = ("step", "methods", "sweep", "stages", "growth", "theory", "table1", "cmnist", "tables", "scale", "detection")
+NAMES = (
+    "step",
+    "methods",
+    "sweep",
+    "stages",
+    "growth",
+    "theory",
+    "table1",
+    "cmnist",
+    "tables",
+    "judging",
+    "scale",
+    "detection",
+    "loader",
+)
 
 
 def main() -> None:

@@ -3,14 +3,11 @@
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 
 import torch
 
-from rpo.engine import Config, make_data, mlp
+from rpo.engine import cost, make_data
 from rpo.engine.data import Data
-from rpo.engine.stack import Stack
-from rpo.engine.training import Preparation, begin, net_of
 from rpo.methods import get_method
 
 
@@ -30,23 +27,7 @@ def stepper(
     compiled: bool = False,
 ) -> Callable[[], None]:
     """A function that makes one step of a stack of models."""
-    chosen = get_method(method)
-    config = Config(steps=10**6, batch_size=batch_size, compile=compiled, progress=False)
-    # The first stage of methods in two is another training: here only steps of the second are measured.
-    short = Config(steps=1, batch_size=batch_size, progress=False)
-    numbers, options = chosen.fill({})
-    hp = {name: torch.full((models,), value) for name, value in numbers.items()}
-    build = partial(mlp, data.row_shape[0], 1, hidden)
-    net = net_of(chosen, build, data.n_domains, data.n_classes, options)
-    seeds = list(range(models))
-    held = begin(chosen, net, Preparation(data, seeds, hp, options, build, short))
-    stack = Stack(chosen, net, data, seeds, hp, options, config)
-    batches = stack.batches(0)
-
-    def step() -> None:
-        held.flat, held.adam, held.state, _ = stack.step(held.flat, held.adam, held.state, next(batches))
-
-    return step
+    return cost.stepper(get_method(method), data, hidden, models, batch_size=batch_size, compiled=compiled)
 
 
 def main() -> None:

@@ -54,7 +54,8 @@ def ways(rounds: int) -> list[Row]:
 
     def by_autograd() -> None:
         losses = [
-            field.domain_loss(model, data.x[data.domain == e], data.y[data.domain == e], 1.0, 0.1) for e in range(3)
+            field.domain_loss(model, data.tensor[data.domain == e], data.y[data.domain == e], 1.0, 0.1)
+            for e in range(3)
         ]
         torch.autograd.grad(torch.stack(losses).sum(), list(model.parameters()))
 

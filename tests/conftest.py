@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import settings
 from rpo.engine.drawing import Seeded
 from rpo.exceptions import InputError
 from rpo.folders import MANIFEST, manifest_of
+from rpo.methods import REGISTRY, get_method
 from rpo.paper.data.mnist import fetch_mnist
 
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
@@ -39,6 +41,20 @@ def double():
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(before)
+
+
+@pytest.fixture
+def registry():
+    """The methods; afterwards those of a test are gone."""
+    get_method("rpo")
+    before = dict(REGISTRY)
+    yield REGISTRY
+    for name in REGISTRY.keys() - before.keys():
+        home = REGISTRY[name].objective.__module__
+        if home != "__main__":
+            sys.modules.pop(home, None)  # or it would not be imported again
+    REGISTRY.clear()
+    REGISTRY.update(before)
 
 
 @pytest.fixture

@@ -6,21 +6,27 @@ from typing import Any as _Any
 
 if _TYPE_CHECKING:
     from rpo import datasets, engine, exceptions, functional, grouping, methods
+    from rpo.engine import Monitor, Source
     from rpo.estimators import DomainClassifier, DomainRegressor, RPOClassifier, RPORegressor
+    from rpo.estimators.sweep import sweep
     from rpo.judging import quality
     from rpo.models import QualityClassifier, QualityRegressor, load
     from rpo.studies.comparison import compare
+    from rpo.tables.checking import check
 
 __version__ = "0.1.0"
 
 __all__ = [
     "DomainClassifier",
     "DomainRegressor",
+    "Monitor",
     "QualityClassifier",
     "QualityRegressor",
     "RPOClassifier",
     "RPORegressor",
+    "Source",
     "__version__",
+    "check",
     "compare",
     "datasets",
     "engine",
@@ -30,18 +36,23 @@ __all__ = [
     "load",
     "methods",
     "quality",
+    "sweep",
 ]
 
 _HOMES = {
     "DomainClassifier": "rpo.estimators",
     "DomainRegressor": "rpo.estimators",
+    "Monitor": "rpo.engine",
     "QualityClassifier": "rpo.models",
     "QualityRegressor": "rpo.models",
     "RPOClassifier": "rpo.estimators",
     "RPORegressor": "rpo.estimators",
+    "Source": "rpo.engine",
+    "check": "rpo.tables.checking",
     "compare": "rpo.studies.comparison",
     "load": "rpo.models",
     "quality": "rpo.judging",
+    "sweep": "rpo.estimators.sweep",
 }
 
 

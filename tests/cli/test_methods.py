@@ -1,6 +1,7 @@
 """`rpo methods`: all of them, by task, as a table and as JSON."""
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -46,8 +47,14 @@ def test_the_table_names_every_method():
     assert "rpo-permuted" in table
 
 
+@pytest.fixture
+def costs_two(monkeypatch):
+    """A step is not measured 34 times over."""
+    monkeypatch.setattr("rpo.engine.cost.step_cost", lambda method: 2.0)
+
+
 @pytest.mark.parametrize("name", sorted(method.name for method in registered()))
-def test_one_method_is_explained(name):
+def test_one_method_is_explained(name, costs_two):
     """Formula, tasks, full reference, and every hyper-parameter and option in a sentence with default and range."""
     method = get_method(name)
     said = " ".join(run(name).split())
@@ -63,6 +70,18 @@ def test_a_sentence_says_default_and_range():
     assert "beta: Strength of the penalty on the variance of the domains' risks. Default 10, searched log-uni" in said
     assert "Default divide, one of divide, reset, none." in said
     assert "Default by formula" in " ".join(run("rpo").split())
+
+
+def test_the_cost_over_plain_training_is_measured():
+    assert "times the step of plain training" in " ".join(run("erm-l2").split())
+    assert 0 < json.loads(run("iga", "--json"))["cost"] < 1000
+
+
+def test_methods_of_a_module_are_listed_and_explained(monkeypatch, costs_two, registry):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "examples" / "own_method")
+    said = " ".join(run("my-vrex", "--plugin", "rpo_vrex").split())
+    assert "My V-REx: domains whose risks are equal" in said
+    assert "beta: Strength of the penalty on the variance of the domains' risks. Default 10" in said
 
 
 def test_an_unknown_method_is_one_line():

@@ -5,29 +5,10 @@ Fast tests look at a few tables of each kind; the slow ones count two hundred, o
 
 import numpy as np
 import pytest
+from counting import CONFOUNDED, LABELS, bad, cells, claims, confounded, first, judged, null, offset
 from made import TRUTHS, labels, numbers
 
-from rpo.judging import quality
-
 FRESH = 1000  # seeds from here on were never looked at while rules were chosen
-LABELS = {
-    "alike": {},
-    "intercepts": {"intercept": 1.5},
-    "three classes": {"classes": 3},
-    "three classes, intercepts": {"classes": 3, "intercept": 1.5},
-}
-
-
-def judged(x, y, domain, **options):
-    return quality(x, y, domains=domain, verbose=False, **options)
-
-
-def claims(found):
-    return bool(found.domains["noisy"].any() or found.strata["noisy"].any())
-
-
-def first(found):
-    return found.domains["domain"][0] if found.domains["noisy"][0] else None
 
 
 @pytest.mark.parametrize("truth", TRUTHS)
@@ -68,60 +49,41 @@ def test_a_level_is_an_offset_and_no_noise():
     np.testing.assert_allclose(offset - offset.mean(), level - level.mean(), atol=0.15)
 
 
-def _share(kind, number, bad=False):
-    hits = 0
-    for seed in range(FRESH, FRESH + number):
-        if kind in TRUTHS:
-            made = numbers(kind, seed, domains=8, rows=150, bad=seed % 8)[:3] if bad else numbers(kind, seed)[:3]
-            found = judged(*made)
-        else:
-            options = dict(LABELS[kind])
-            if bad:
-                options |= {"domains": 8, "rows": 300, "bad": seed % 8, "steep": 2.5, "prevalence": 0.4}
-            found = judged(*labels(seed, **options), task="classification")
-        hits += first(found) == str(seed % 8) if bad else claims(found)
-    return hits / number
+def count(question, kind, number, key):
+    """How many of so many fresh tables have a yes."""
+    return sum(question(kind, seed)[key] for seed in range(FRESH, FRESH + number))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [*TRUTHS, *LABELS])
 def test_two_hundred_null_tables(kind):
-    assert _share(kind, 200) <= 0.05
+    found = [null(kind, seed) for seed in range(FRESH, FRESH + 200)]
+    assert sum(one["claimed"] for one in found) <= 10
+    assert sum(one["flagged"] for one in found) <= 2
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [*TRUTHS, "alike", "three classes"])
 def test_planted_noise_is_named_first(kind):
-    assert _share(kind, 60, bad=True) >= 0.9
+    assert count(bad, kind, 60, "named") >= 54
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("truth", TRUTHS)
 def test_planted_offsets_are_found(truth):
-    planted, found = 0, 0
-    for seed in range(FRESH, FRESH + 40):
-        x, y, domain, level = numbers(truth, seed, offset=0.3)
-        table = judged(x, y, domain).domains.set_index("domain")
-        count = np.bincount(domain)
-        centre = np.average(level, weights=count)
-        large = np.abs(level - centre) > 4 * 0.3 / np.sqrt(count)
-        planted += int(large.sum())
-        found += int(table["shifted"].loc[[str(e) for e in np.flatnonzero(large)]].sum())
-    assert found >= 0.9 * planted
+    found = [offset(truth, seed) for seed in range(FRESH, FRESH + 40)]
+    assert sum(one["found"] for one in found) >= 0.9 * sum(one["planted"] for one in found)
 
 
 @pytest.mark.slow
 def test_two_bad_cells_in_forty():
-    areas = []
-    for seed in range(FRESH, FRESH + 40):
-        rng = np.random.default_rng(seed)
-        x, y, domain, _ = numbers("square", seed, domains=8, rows=200)
-        stratum = rng.integers(0, 5, len(y))
-        bad = rng.choice(40, 2, replace=False)
-        hit = np.isin(domain * 5 + stratum, bad)
-        y = y + np.where(hit, 0.6 * rng.normal(size=len(y)), 0.0)
-        cells = judged(x, y, domain, strata=stratum).cells
-        place = cells["domain"].astype(int) * 5 + cells["stratum"].str.rsplit(n=1).str[-1].astype(int)
-        is_bad, ratio = np.isin(place, bad), cells["ratio"].to_numpy()
-        areas.append(np.mean(ratio[is_bad][:, None] > ratio[~is_bad][None]))
-    assert np.mean(areas) >= 0.9
+    assert count(cells, "square", 40, "area") >= 0.9 * 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", CONFOUNDED)
+def test_confounders_are_flagged_and_nothing_else(kind):
+    """Cigar and Wage, forty seeds each."""
+    found = [confounded(f"{table}, {kind}", seed) for table in ("cigar", "wage") for seed in range(FRESH, FRESH + 40)]
+    assert sum(one["both"] for one in found) >= (0.8 if kind == "after 50" else 0.95) * 80
+    assert sum(one["others"] > 0 for one in found) <= 1

@@ -17,7 +17,7 @@ import rpo
 from rpo import QualityClassifier, QualityRegressor
 from rpo.exceptions import InputError
 from rpo.folders import write_folder
-from rpo.models.learners import linear, trees
+from rpo.models.learners import lightgbm, linear, trees
 from rpo.models.packing import packed, unpacked
 from rpo.models.saving import files_of
 
@@ -65,7 +65,8 @@ def test_every_learner_of_the_stack_comes_back_as_it_was(n_classes):
     """Whatever its share in a stack: those of no share are not saved, so each is looked at by itself."""
     y = np.unique(CLASSES[n_classes], return_inverse=True)[1] if n_classes else NUMBER
     forest = ExtraTreesClassifier if n_classes else ExtraTreesRegressor
-    for learner in (linear(n_classes > 0), trees(n_classes > 0, 0), forest(10, random_state=0)):
+    every = (linear(n_classes > 0), trees(n_classes > 0, 0), lightgbm(n_classes > 0, 0), forest(10, random_state=0))
+    for learner in every:
         learner.fit(X, y)
         back = unpacked(*packed(learner), X.shape[1])
         which = "predict_proba" if n_classes else "predict"
@@ -113,10 +114,16 @@ def _card(files, **changes):
     return {**files, "model.json": json.dumps({**json.loads(files["model.json"]), **changes}).encode()}
 
 
-def _arrays(files, name, change):
+def _arrays(files, name, change, more=None):
     arrays = load_arrays(files["weights.safetensors"])
-    arrays[name] = change(arrays[name].copy())
-    return {**files, "weights.safetensors": save_arrays(arrays)}
+    arrays[name] = np.ascontiguousarray(change(arrays[name].copy()))
+    return {**files, "weights.safetensors": save_arrays({**arrays, **(more or {})})}
+
+
+def _without(files, prefix):
+    arrays = load_arrays(files["weights.safetensors"])
+    kept = {name: values for name, values in arrays.items() if not name.startswith(prefix)}
+    return {**files, "weights.safetensors": save_arrays(kept)}
 
 
 def _back(left):
@@ -142,6 +149,17 @@ def _back(left):
         (lambda f: _arrays(f, "0/value", lambda a: a * np.nan), "without a number"),
         (lambda f: _arrays(f, "0/root", lambda a: a[::-1].copy()), "begin nowhere"),
         (lambda f: _arrays(f, "0/edge_count", lambda a: a * 0 + 2**40), "not a whole model"),
+        (lambda f: _arrays(f, "reference/domain", lambda a: a + 7), "domains that are not there"),
+        (lambda f: _arrays(f, "reference/domain", lambda a: a[:-1]), "of another shape"),
+        (lambda f: _arrays(f, "reference/value", lambda a: a * np.inf), "no number|not finite"),
+        (lambda f: _arrays(f, "reference/scale", lambda a: a * 0), "that cannot be"),
+        (lambda f: _arrays(f, "reference/trust", lambda a: a + 7), "shares that are none"),
+        (lambda f: _arrays(f, "reference/error", lambda a: a - 1e6), "below zero"),
+        (lambda f: _arrays(f, "reference/mean", lambda a: a[:, :1]), "of another shape"),
+        (lambda f: _arrays(f, "reference/beside", lambda a: a[:, :2]), "of another shape"),
+        (lambda f: _arrays(f, "reference/noise", lambda a: a + 7), "local noise"),
+        (lambda f: _without(f, "reference/"), "not a whole model"),
+        (lambda f: _arrays(f, "kept", lambda a: a, more={"adaptation/effect": np.zeros(2)}), "not a whole model"),
     ],
 )
 def test_a_spoiled_folder_is_refused_in_one_line(spoil, words, forest, tmp_path):

@@ -10,17 +10,20 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from rpo.exceptions import InputError, TrainingError
+from rpo.methods import load_plugin
 from rpo.studies import cluster as dask
 from rpo.studies.cluster import Cluster
 from rpo.studies.runner import execute
 from rpo.studies.scheduler import connect
 from rpo.studies.store import Store
+from rpo.studies.study import Row
 
 SCRIPT = Path(__file__).with_name("small.py")
 clusters = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("clusters.py"))))
@@ -48,11 +51,16 @@ def undisturbed(small, tmp_path):
     return study, records, small.table(study, records)
 
 
-def test_a_scheduler_and_a_worker_give_the_same_records(small, tmp_path):
+def test_a_scheduler_and_a_worker_give_the_same_records(small, tmp_path, monkeypatch, registry):
+    """Also of a method whose module no worker has."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "examples" / "own_method")
+    load_plugin("rpo_vrex")
     study = small.study()
+    study = replace(study, rows=(*study.rows, Row("mine", "my-vrex")))
     local = execute(study.runs(), Store(tmp_path / "local"), progress=False)
     with clusters.cluster(tmp_path / "cluster", workers=1) as running:
         far = execute(study.runs(), Store(tmp_path / "far"), cluster=Cluster(running.address), progress=False)
+    assert {record.status for record in far.values()} == {"done"}
     assert _without_time(far) == _without_time(local)
 
 

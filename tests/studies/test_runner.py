@@ -4,14 +4,17 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rpo.exceptions import InputError
+from rpo.methods import load_plugin
 from rpo.studies import runner
 from rpo.studies.runner import execute, plan
 from rpo.studies.store import Store
+from rpo.studies.study import Row
 
 SCRIPT = Path(__file__).with_name("small.py")
 
@@ -75,6 +78,60 @@ def test_a_corrupt_record_is_set_aside_and_only_it_is_done_again(small, done, tm
     assert store.aside == [victim.with_suffix(".json.corrupt")]
     assert _without_time(again) == _without_time(records)
     assert {path: path.stat().st_mtime_ns for path in times} == times
+
+
+TEXT = '''
+"""Mine: plain training, while a file is there."""
+from pathlib import Path
+
+from rpo.methods import BOTH, method
+from rpo.methods.terms import risk
+
+
+@method("mine", tasks=BOTH, space={}, cite="me")
+def mine(net, params, state, batch, hp):
+    """mean_e R_e"""
+    if not Path(FILE).exists():
+        raise RuntimeError("no file")
+    return {"risk": risk(net(params, batch.x), batch, hp.task)}
+'''
+
+
+@pytest.fixture
+def own(small, tmp_path, monkeypatch, registry):
+    """A study of two stacks by a method in a module that no worker has; and the file that it needs."""
+    monkeypatch.syspath_prepend(tmp_path)
+    file = tmp_path / "file"
+    (tmp_path / "outside_runner.py").write_text(TEXT.replace("FILE", repr(str(file))))
+    load_plugin("outside_runner")
+    rows = (Row("mine", "mine"), Row("ERM", "erm-l2"))
+    study = replace(small.study(steps=5), rows=rows, settings=small.study().settings[:1], reference="mine")
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(tmp_path)])
+    return study, file
+
+
+def test_a_method_from_outside_goes_to_workers_and_its_failures_are_tried_again(own, tmp_path):
+    study, file = own
+    store = Store(tmp_path / "store")
+    mine = {run.digest for run in study.runs() if run.method == "mine"}
+    first = execute(study.runs(), store, jobs=2, progress=False)
+    assert {first[digest].reason for digest in mine} == {"RuntimeError: no file"}
+    assert {record.status for digest, record in first.items() if digest not in mine} == {"done"}
+    file.touch()
+    second = execute(study.runs(), store, jobs=2, progress=False)
+    assert {second[digest].status for digest in mine} == {"done"}
+    alone = execute(study.runs(), Store(tmp_path / "alone"), jobs=1, progress=False)
+    assert _without_time(second) == _without_time(alone)
+
+
+def test_a_method_that_a_process_does_not_know_is_an_error_and_no_record(own, registry, tmp_path):
+    study, _ = own
+    runs = study.runs()
+    del registry["mine"]
+    with pytest.raises(InputError, match="unknown method 'mine'"):
+        execute(runs, Store(tmp_path / "store"), jobs=1, progress=False)
+    kept = [path.stem for path in (tmp_path / "store" / "runs").glob("*.json")]
+    assert not {run.digest for run in runs if run.method == "mine"} & set(kept)
 
 
 def test_a_failed_run_is_a_record_with_its_reason_and_the_others_go_on(small, tmp_path):

@@ -2,10 +2,12 @@
 
 import sys
 import warnings
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
-from rpo.cli import bench, compare, data, fit, methods, predict, quality, theory
+from rpo.cli import bench, check, compare, data, fit, methods, predict, quality, theory
 from rpo.cli.tables import shortened
 from rpo.exceptions import InputError, TrainingError
 from rpo.io import printable, words_of
@@ -25,9 +27,25 @@ app.add_typer(data.app, name="data")
 app.command()(quality.quality)
 app.command()(fit.fit)
 app.command()(predict.predict)
+app.command()(check.check)
 app.command()(compare.compare)
 app.command()(methods.methods)
 app.command()(theory.theory)
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        print(f"rpo {version('rpo')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_say_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Models that hold up on domains never seen, from data of uneven quality."""
 
 
 UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h: the fault is in the program
@@ -62,7 +80,6 @@ def _details() -> str:
     import shlex
     import tempfile
     import traceback
-    from importlib.metadata import version
 
     names = ("rpo", "numpy", "pandas", "pyarrow", "scikit-learn", "torch")
     versions = ", ".join(f"{name} {version(name)}" for name in names)

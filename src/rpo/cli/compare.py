@@ -14,6 +14,7 @@ from rpo.cli.tables import (
     Encoding,
     Grouping,
     Json,
+    Plugin,
     Report,
     Steps,
     Strata,
@@ -21,13 +22,14 @@ from rpo.cli.tables import (
     Target,
     check_report,
     echo_json,
+    load_plugins,
     names_in,
     origin,
     records,
+    say,
     say_notes,
     show,
 )
-from rpo.io import printable
 
 STOPPED = 130  # the exit code of a command that Ctrl-C ended
 FIRST = ("quality", "linear", "trees", "erm-l2", "rpo")  # shown by domain, as many as fit 80 columns
@@ -43,6 +45,7 @@ def compare(
     ] = None,
     every_method: Annotated[bool, typer.Option("--all", help="Try every method that `rpo methods` lists.")] = False,
     seeds: Annotated[int, typer.Option(help="Repetitions.")] = 3,
+    plugin: Plugin = None,
     strata: Strata = None,
     grouping: Grouping = "auto",
     task: AskedTask = "auto",
@@ -76,6 +79,8 @@ def compare(
 
         rpo compare homes.csv --target radon --domain county --methods irm-lip,groupdro
 
+        rpo compare homes.csv -t radon -d county --plugin my_methods --methods my-method
+
         rpo compare visits.parquet -t outcome -d hospital --seeds 5 --report visits.html
     """
     from joblib import cpu_count
@@ -84,6 +89,7 @@ def compare(
     from rpo.studies.comparison import planned
     from rpo.tables import read_table
 
+    load_plugins(plugin)
     check_report(report)
     frame = read_table(table, encoding=encoding)
     asked: dict[str, Any] = {
@@ -119,19 +125,20 @@ def compare(
         echo_json({**words, **more, **tables})
         raise typer.Exit(STOPPED if found.stopped else 0)
     say_notes(found.prepared.notes)
-    shorter = {"deviation": "±", "worst domain": "worst", "p paired": "p"}
-    columns = ("method", "error", "±", "worst", "difference", "p", "worse in")
+    shorter = {"deviation": "±", "worst domain": "worst", "difference": "diff", "p paired": "p"}
+    columns = ("method", "error", "±", "worst", "diff", "p", "worse in")
     best = found.methods.rename(columns=shorter)
     show(best, columns, "Error on held-out domains, best first", len(best))
     named = [name for name in FIRST if name in found.domains][:MOST_COLUMNS]
     show(found.domains.head(15), ("domain", "n", *named), "By held-out domain, largest first", len(found.domains))
     for line in found.protocol:
-        typer.echo(f"- {line}")
+        say(f"- {line}")
     for line in found.failed:
-        typer.echo(f"FAILED: {printable(line)}; the same command tries again", err=True)
+        say(f"FAILED: {line}; the same command tries again", err=True)
     if found.stopped:
         typer.echo("\nStopped. What is known so far (the same command goes on):")
-    typer.echo(f"\n{found.verdict}")
+    typer.echo()
+    say(found.verdict)
     if report is not None:
         typer.echo(f"The page is {report}.")
     raise typer.Exit(STOPPED if found.stopped else 0)

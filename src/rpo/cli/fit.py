@@ -17,6 +17,7 @@ from rpo.cli.tables import (
     Grouping,
     Json,
     MaybeDomain,
+    Plugin,
     Report,
     Seed,
     Strata,
@@ -24,9 +25,11 @@ from rpo.cli.tables import (
     Target,
     check_report,
     echo_json,
+    load_plugins,
     names_in,
     origin,
     records,
+    say,
     say_notes,
     show,
 )
@@ -47,6 +50,7 @@ def fit(
         str,
         typer.Option("--method", "-m", help="auto, linear, trees, network, or a name that `rpo methods` lists."),
     ] = "auto",
+    plugin: Plugin = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write.")] = Path("model"),
     weight: Annotated[str | None, typer.Option(help="The column that says how often each row counts.")] = None,
     identifier: Annotated[
@@ -93,13 +97,14 @@ def fit(
     from rpo.exceptions import InputError
     from rpo.folders import check_place
     from rpo.frames import prepare
+    from rpo.judging.named import NAMED
     from rpo.mapped import on_disk
-    from rpo.models.learners import NAMED
     from rpo.tables import read_table
     from rpo.tables.folder import save_model
     from rpo.tables.model import fit_table, weights_of
     from rpo.tables.parquet import many_rows
 
+    load_plugins(plugin)
     check_report(report)
     check_place(out)
     if method in NAMED:
@@ -147,7 +152,7 @@ def fit(
         return
     say_notes(model.notes)
     _show(model)
-    typer.echo(f"Fitted {method} to {model.rows:,} rows of {len(model.domains):,} domains; the model is in {out}.")
+    say(f"Fitted {method} to {model.rows:,} rows of {len(model.domains):,} domains; the model is in {out}.")
     if report is not None:
         typer.echo(f"The page is {report}.")
 
@@ -184,7 +189,7 @@ def _show(model: "TableModel") -> None:
         used = {name: share for name, share in estimator.shares_.items() if share > 0}
         if len(estimator.shares_) > 1:
             parts = ", ".join(f"{name} {100 * share:.0f} %" for name, share in used.items())
-            typer.echo(f"The model is made of {parts}.")
+            say(f"The model is made of {parts}.")
         return
     cells = getattr(estimator, "quality_", None)
     if cells is not None and cells[["noise", "rho"]].nunique().max() > 1:  # else none is poorer than another

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from rpo.io import console
+from rpo.cli.tables import Plugin, load_plugins
+from rpo.io import console, printable
 
 if TYPE_CHECKING:
     from rpo.engine.method import Method
@@ -16,9 +17,12 @@ def methods(
     task: Annotated[
         Literal["regression", "classification"] | None, typer.Option(help="Only those that fit this task.")
     ] = None,
+    plugin: Plugin = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """List the methods, or explain one: what it does, its formula, its hyper-parameters, its reference.
+    """List the methods, or explain one: what it does, its formula, hyper-parameters, reference, and cost over ERM.
+
+    Methods of installed packages (entry-point group rpo.methods) are among them, and those of --plugin.
 
     Examples:
 
@@ -26,8 +30,12 @@ def methods(
 
       rpo methods fishr
 
+      rpo methods my-method --plugin my_methods
+
       rpo methods --json
     """
+    load_plugins(plugin)
+    _say_what_is_broken()
     if name is not None:
         _explain(name, as_json)
         return
@@ -55,11 +63,21 @@ def methods(
     console().print(table)
 
 
+def _say_what_is_broken() -> None:
+    """Installed packages with methods that could not be loaded, on standard error."""
+    from rpo.engine.plugins import installed
+
+    for plugin, why in installed().items():
+        typer.echo(f"note: plugin {plugin!r} could not be loaded ({printable(why)})", err=True)
+
+
 def _explain(name: str, as_json: bool) -> None:
     """All about one method, on the screen or as JSON."""
+    from rpo.engine.cost import step_cost
     from rpo.methods import get_method
 
-    entry = _entry(get_method(name))
+    method = get_method(name)
+    entry = _entry(method) | {"cost": float(f"{step_cost(method):.3g}")}
     if as_json:
         print(json.dumps(entry, indent=2, ensure_ascii=False))
         return
@@ -73,6 +91,9 @@ def _explain(name: str, as_json: bool) -> None:
     for title, text in (("Formula", entry["formula"]), ("Reference", entry["reference"])):
         out.print(Text(f"\n{title}", style="bold"))
         out.print(Padding(Text(text), (0, 0, 0, 2)))
+    cost = f"{entry['cost']:g} times the step of plain training (measured here: MLP 100-64-64-1, 2,048 rows"
+    out.print(Text("\nCost of a step", style="bold"))
+    out.print(Padding(Text(f"{cost}, three domains; first stages not counted)"), (0, 0, 0, 2)))
     out.print(Text("\nHyper-parameters", style="bold"))
     for line in _sentences(entry):
         out.print(Padding(Text(line), (0, 0, 0, 2)))

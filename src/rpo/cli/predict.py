@@ -2,11 +2,11 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from rpo.cli.tables import STEERING, Encoding, TablePath, echo_json, records, say_notes, show
+from rpo.cli.tables import STEERING, Encoding, Plugin, TablePath, echo_json, load_plugins, records, say_notes, show
 
 SHOWN = 12
 
@@ -18,7 +18,18 @@ def predict(
         Path | None,
         typer.Option("--out", "-o", help="Write here (CSV, TSV or Parquet, by its ending) instead of printing."),
     ] = None,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            help="Add the ends of an interval (for classes, a set) that holds on a new domain: 90 for 90 in 100 rows.",
+        ),
+    ] = None,
+    interval_method: Annotated[
+        Literal["conformal", "model"],
+        typer.Option(help="conformal: assumes nothing but that domains are alike; model: domains are normal draws."),
+    ] = "conformal",
     encoding: Encoding = "utf-8",
+    plugin: Plugin = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of CSV.")] = False,
 ) -> None:
     """A prediction for every row of a table; missing columns and unseen categories are reported.
@@ -29,17 +40,24 @@ def predict(
 
         rpo predict homes-model new-homes.csv --out predictions.csv
 
+        rpo predict homes-model new-homes.csv --interval 90 --out predictions.parquet
+
         rpo predict homes-model new-homes.csv --json
     """
+    from rpo.exceptions import InputError
     from rpo.io import check_not_input
     from rpo.tables import read_table, write_table
     from rpo.tables.folder import load_model
     from rpo.tables.model import predict_table, score_table
 
+    load_plugins(plugin)
     check_not_input(out, "--out", table)
+    if interval is not None and not 0 < interval < 100:
+        raise InputError(f"--interval must be between 0 and 100, such as 90, got {interval:g}")
     model = load_model(folder)
     frame = read_table(table, encoding=encoding)
-    found, notes = predict_table(model, frame)
+    level = None if interval is None else interval / 100
+    found, notes = predict_table(model, frame, level=level, method=interval_method)
     score = score_table(model, found, frame)
     if out is not None:
         write_table(found, out)

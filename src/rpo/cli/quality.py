@@ -24,10 +24,10 @@ from rpo.cli.tables import (
     names_in,
     origin,
     records,
+    say,
     say_notes,
     show,
 )
-from rpo.io import printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from rpo.judging import Quality
 
 SHOWN = 10
-WIDTH = 80
 TABLES = ("domains", "strata", "cells", "features", "slopes", "rows", "penalties")
 
 
@@ -49,6 +48,14 @@ def quality(
     unit: Annotated[
         str | None, typer.Option(help="The column of who or what was measured repeatedly, such as a patient.")
     ] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            "-m",
+            help="What rows are judged by: auto, linear, trees, network, or a name that `rpo methods` lists.",
+        ),
+    ] = "auto",
     report: Report = None,
     rows_out: Annotated[Path | None, typer.Option(help="Write the rows to look at first (CSV) here.")] = None,
     weights_out: Annotated[Path | None, typer.Option(help="Write the weight of every row (CSV) here.")] = None,
@@ -70,11 +77,16 @@ def quality(
     """
     from rpo.io import check_not_input
     from rpo.judging import quality as judge
+    from rpo.judging.named import NAMED
     from rpo.tables import read_table, write_table
 
     check_report(report)
     for path, option in ((report, "--report"), (rows_out, "--rows-out"), (weights_out, "--weights-out")):
         check_not_input(path, option, table)
+    if method not in NAMED:
+        from rpo.methods import get_method
+
+        get_method(method)
     frame = read_table(table, encoding=encoding)
     found = judge(
         frame,
@@ -84,6 +96,7 @@ def quality(
         task=task,
         grouping=grouping,
         unit=unit,
+        estimator=method,
         drop=names_in(drop, frame.columns),
         category=names_in(category, frame.columns),
         random_state=seed,
@@ -120,10 +133,8 @@ def weights(found: "Quality") -> "pd.DataFrame":
 
 def show_quality(found: "Quality") -> None:
     """The sentences, then the worst of everything."""
-    from textwrap import fill
-
     for sentence in found.summary:
-        typer.echo(fill(printable(sentence), WIDTH))
+        say(sentence)
     noise = "noise" if found.task == "regression" else "wrong labels"
     shown = found.domains.rename(columns={"n": "rows", "offset": "level", "noise": noise, "p": "p noisier"})
     strata = found.strata.rename(columns={"stratum": "group of rows", "n": "rows", "noise": noise, "p": "p noisier"})

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from math import isfinite
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,6 +19,8 @@ from rpo.io import printable
 
 if TYPE_CHECKING:
     import pandas as pd
+
+WIDTH = 80  # columns of the narrowest terminal
 
 # Characters that steer a terminal, turn the direction of what follows, or are not seen at all.
 STEERING = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
@@ -51,8 +54,26 @@ Category = Annotated[
 Encoding = Annotated[str, typer.Option(help="Of a text file: utf-8, latin-1, cp1252, utf-16.")]
 Steps = Annotated[int, typer.Option(help="Steps of training.", min=1)]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.", min=0)]
+
+
+Plugin = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="MODULE[:FUNCTION]",
+        help="A module with methods of your own, importable from here; may be repeated.",
+    ),
+]
 Report = Annotated[Path | None, typer.Option(help="Write the data-quality page (HTML) here.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+def load_plugins(names: Sequence[str] | None) -> None:
+    """Import what --plugin named."""
+    if names:
+        from rpo.methods import load_plugin
+
+        for name in names:
+            load_plugin(name)
 
 
 def check_report(report: Path | None) -> None:
@@ -97,10 +118,15 @@ def shortened(line: str) -> str:
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 160]} … {line[-157:]}"
 
 
+def say(text: str, err: bool = False) -> None:
+    """A sentence, wrapped to 80 columns."""
+    typer.echo(fill(printable(text), WIDTH, break_on_hyphens=False), err=err)
+
+
 def say_notes(notes: Iterable[str]) -> None:
     """What was recognised or left out, on standard error: it is no part of the result."""
     for note in notes:
-        typer.echo(f"note: {shortened(printable(note))}", err=True)
+        say(shortened(f"note: {printable(note)}"), err=True)
 
 
 def show(table: "pd.DataFrame", columns: Sequence[str], title: str, total: int) -> None:

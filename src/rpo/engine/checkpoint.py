@@ -109,6 +109,7 @@ def write_checkpoint(path: Path, kept: Kept, mark: Mapping[str, str]) -> None:
     tensors = {"flat": snapshot.flat, "curve": kept.curve}
     tensors |= {f"adam/{name}": value for name, value in snapshot.adam._asdict().items()}
     tensors |= {f"state/{name}": value for name, value in snapshot.state.items()}
+    tensors |= {f"watch/{name}": value for name, value in snapshot.watch.items()}
     words = {"step": snapshot.step, "failures": kept.failures, "mark": dict(mark)}
     # Clones, because tensors that share memory cannot be stored side by side.
     separate = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
@@ -132,5 +133,8 @@ def read_checkpoint(path: Path, device: torch.device | str = "cpu") -> tuple[Kep
         raise InputError(f"{path} is not a checkpoint ({' '.join(str(error).split())}): train from the start") from None
     curve, there = tensors.pop("curve"), {name: tensor.to(device) for name, tensor in tensors.items()}
     adam = AdamState(*(there[f"adam/{name}"] for name in AdamState._fields))
-    state = {name.removeprefix("state/"): tensor for name, tensor in there.items() if name.startswith("state/")}
-    return Kept(Snapshot(there["flat"], adam, state, words["step"]), curve, words["failures"]), words["mark"]
+    state, watch = (
+        {name.removeprefix(kind): tensor for name, tensor in there.items() if name.startswith(kind)}
+        for kind in ("state/", "watch/")
+    )
+    return Kept(Snapshot(there["flat"], adam, state, words["step"], watch), curve, words["failures"]), words["mark"]

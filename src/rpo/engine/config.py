@@ -2,13 +2,16 @@
 
 import os
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
 
 from rpo.exceptions import InputError
 from rpo.progress import Show
+
+if TYPE_CHECKING:
+    from rpo.engine.monitor import Monitor
 
 # What is trained unless asked otherwise, by an estimator and by a comparison alike: else it would judge another model.
 HIDDEN = (64,)
@@ -34,6 +37,12 @@ class Config:
     """A folder to keep the training in while it goes on: the same call goes on where it stopped."""
     every: float = 60.0
     """Seconds between two checkpoints."""
+    accumulate: int = 1
+    """Batches whose gradients make one step: their mean."""
+    autocast: bool = False
+    """Compute losses in bfloat16 where that is safe; parameters and Adam stay in `dtype`."""
+    monitor: "Monitor | None" = None
+    """What is looked at meanwhile, and when to stop."""
 
     def __post_init__(self) -> None:
         if isinstance(self.steps, bool) or not isinstance(self.steps, int | np.integer) or self.steps < 1:
@@ -42,6 +51,14 @@ class Config:
             raise InputError(f"batch_size is {self.batch_size}: give at least one, or None for all rows")
         if self.schedule not in ("cosine", "constant"):
             raise InputError(f"unknown schedule {self.schedule!r} of the learning rate: use 'cosine' or 'constant'")
+        if (
+            isinstance(self.accumulate, bool)
+            or not isinstance(self.accumulate, int | np.integer)
+            or self.accumulate < 1
+        ):
+            raise InputError(f"accumulate is {self.accumulate!r}: give a whole number of at least one")
+        if self.accumulate > 1 and self.batch_size is None:
+            raise InputError("accumulate needs mini-batches: give batch_size")
         if not self.every >= 0:
             raise InputError(f"every is {self.every}: give the seconds between two checkpoints")
 
@@ -66,7 +83,7 @@ def pick_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError):
-        raise InputError(f"unknown device {name!r}: use 'auto', 'cpu' or 'cuda'") from None
+        raise InputError(f"unknown device {name!r}: use 'auto', 'cpu', 'cuda' or 'mps'") from None
     try:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError):

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rpo.engine.source import Source
 from rpo.functional.losses import Task
 from rpo.grouping.folds import folds_by_content
 from rpo.mapped import blocks
@@ -51,7 +52,7 @@ class Batch(NamedTuple):
 class Data:
     """Rows with target, domain, stratum and weight; `x`, `y`, `domain`, `stratum` shared by the stack or one each."""
 
-    x: Tensor
+    x: Tensor | Source
     y: Tensor
     domain: Tensor
     stratum: Tensor
@@ -60,6 +61,12 @@ class Data:
     n_domains: int
     n_strata: int
     n_classes: int = 0
+
+    @property
+    def tensor(self) -> Tensor:
+        """The inputs, where they are in memory."""
+        assert isinstance(self.x, Tensor), "a method that looks at all inputs says so by `at_once`"
+        return self.x
 
     @property
     def stacked(self) -> bool:
@@ -119,7 +126,7 @@ class Data:
 
 
 def make_data(
-    x: Tensor,
+    x: Tensor | Source,
     y: Tensor,
     domain: Tensor,
     *,
@@ -128,7 +135,7 @@ def make_data(
     weight: Tensor | None = None,
     n_classes: int = 0,
 ) -> Data:
-    """One data set from tensors of rows; strata default to one, weights to one.
+    """One data set from tensors of rows, or inputs that are fetched; strata default to one, weights to one.
 
     >>> data = make_data(torch.zeros(3, 2), torch.zeros(3), torch.tensor([0, 0, 1]), task="regression")
     >>> data.n_rows, data.n_domains, data.row_shape, data.size(1)
@@ -208,8 +215,19 @@ class _DomainTable:
         return self.order[np.where(self.count > 0, place, -1)].reshape(len(uniform), -1)
 
 
-def gather(data: Data, rows: Tensor) -> dict[str, Tensor]:
-    """The columns of a batch for the drawn `rows` of each model, `(K, n, ...)`; row −1 has weight zero."""
+def draw_batches(data: Data, seeds: Sequence[int], batch_size: int, first: int = 0) -> Iterator[dict[str, Tensor]]:
+    """The columns of each step's batch from step `first` on: rows as `draw_rows` draws them, gathered or fetched."""
+    draws = draw_rows(data, seeds, batch_size, first)
+    if isinstance(data.x, Source):
+        return (gather(data, rows, x) for rows, x in data.x.stream(draws, seeds, first))
+    return (gather(data, rows) for rows in draws)
+
+
+def gather(data: Data, rows: Tensor, x: Tensor | None = None) -> dict[str, Tensor]:
+    """The columns of a batch for the drawn `rows` of each model, `(K, n, ...)`; row −1 has weight zero.
+
+    `x` are their inputs, if they were fetched already.
+    """
     place = rows.clamp_min(0)
     start = data.n_rows * torch.arange(len(rows), device=rows.device)[:, None]
 
@@ -218,21 +236,27 @@ def gather(data: Data, rows: Tensor) -> dict[str, Tensor]:
         whole, at = (column.flatten(0, 1), place + start) if own else (column, place)
         return whole.index_select(0, at.flatten()).reshape(*place.shape, *whole.shape[1:])
 
-    batch = {name: take(getattr(data, name), data.stacked) for name in ("x", "y", "stratum")}
+    batch = {name: take(getattr(data, name), data.stacked) for name in ("y", "stratum")}
+    if isinstance(data.x, Tensor):
+        x = take(data.x, data.stacked)
+    assert x is not None
     weight = take(data.weight, data.weight.dim() == 2)
     per_domain = rows.shape[1] // data.n_domains
     return batch | {
+        "x": x,
         "domain": torch.arange(data.n_domains, device=rows.device).repeat_interleave(per_domain).expand_as(rows),
         "weight": torch.where(rows < 0, 0, weight),
         "row": place,
     }
 
 
-def fold_of_rows(x: Tensor, weight: Tensor, folds: int) -> Tensor:
+def fold_of_rows(x: Tensor | Source, weight: Tensor, folds: int) -> Tensor:
     """The fold of each row, `(n,)`, as `folds_by_content` deals them out.
 
     >>> fold_of_rows(torch.tensor([[1.0], [2.0], [1.0]]), torch.ones(3), 2).tolist() in ([0, 1, 0], [1, 0, 1])
     True
     """
-    pieces = (x[some].detach().cpu().float().flatten(1).numpy() for some in blocks(len(x)))
+    # A source is fetched by its workers; of a tensor, which may be a file, large blocks are quicker.
+    parts = x.pieces() if isinstance(x, Source) else (x[some] for some in blocks(len(x)))
+    pieces = (part.detach().cpu().float().flatten(1).numpy() for part in parts)
     return torch.from_numpy(folds_by_content(pieces, weight.cpu().numpy(), folds)).to(x.device)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from rpo.engine.method import Method
 from rpo.engine.nets import Net
+from rpo.engine.source import Source
 
 if TYPE_CHECKING:
     from rpo.engine.training import Preparation
@@ -20,14 +21,17 @@ Fingerprint = dict[str, str]
 def fingerprint(method: Method, net: Net, run: "Preparation") -> Fingerprint:
     """A text for each thing that decides the result; where two trainings differ, the name says in what."""
     data, config, first = run.data, run.config, run.first or {}
+    x = data.x.sample() if isinstance(data.x, Source) else data.x
+    # Said only where they are not the usual ones, so that checkpoints of before are known again.
+    more = f"{' bfloat16' * config.autocast}{f' {config.accumulate} batches' if config.accumulate > 1 else ''}"
     numbers, options = sorted(run.numbers.items()), sorted(run.options.items())
     return {
         "method": f"{method.name}, version {method.version}",
-        "data": f"{data.task} {digest(data.x, data.y, data.domain, data.stratum, data.weight)}",
+        "data": f"{data.task} {digest(x, data.y, data.domain, data.stratum, data.weight)}",
         "seeds": digest(torch.tensor(run.seeds)),
         "hyper-parameters": f"{digest(*(value for _, value in numbers))} {options}",
         "network": f"{net.module} {[(name, tuple(shape)) for name, shape in net.shapes.items()]}",
-        "steps, batches and precision": f"{config.steps} {config.schedule} {config.batch_size} {config.dtype}",
+        "steps, batches and precision": f"{config.steps} {config.schedule} {config.batch_size} {config.dtype}{more}",
         "first stage": digest(*(first[name] for name in sorted(first))),
     }
 

@@ -5,6 +5,8 @@ about it stands beside that function: the tasks it fits, its hyper-parameters wi
 needs them, what it prepares before training, further networks, or its own random numbers.
 """
 
+import hashlib
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -107,6 +109,10 @@ class Choice(tuple[Any, ...]):
         choice.words = words
         return choice
 
+    def __getnewargs_ex__(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """What makes it again in another process."""
+        return tuple(self), {"words": self.words}
+
 
 class Values:
     """Hyper-parameters by attribute: tensors for numbers, plain values for options."""
@@ -148,7 +154,11 @@ class Method:
     `own_gradient` the objective returns a `Gradient`, not terms. Hyper-parameters named `beta1` and `beta2` are Adam's.
     `version` goes up whenever the same hyper-parameters no longer give the same model, so that no store takes the
     records of a method for those of a corrected one. `schemes` has the defaults that go with a value of the
-    option `scheme`, where they are not the usual ones.
+    option `scheme`, where they are not the usual ones. `source` is a hash of the code of a method that is not this
+    library's own, empty for ours: studies keep results by it, so that changed code is another run.
+    `at_once` says that it looks at all rows together, before training or when it predicts: they must be in memory.
+    `per_row` says that its loss has derivatives of each row by itself, so that the network must treat every row alone;
+    `second_order` that there are derivatives in it at all.
     """
 
     name: str
@@ -169,6 +179,10 @@ class Method:
     own_gradient: bool = False
     version: int = 1
     schemes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    source: str = ""
+    at_once: bool = False
+    per_row: bool = False
+    second_order: bool = False
 
     def check_task(self, task: Task) -> None:
         """Refuse a task the method lacks, naming those that have it."""
@@ -206,6 +220,7 @@ def _number(name: str, value: Any) -> float:
 
 REGISTRY: dict[str, Method] = {}
 METHODS = "rpo.methods"  # importing it fills the registry; the engine itself knows no method by name
+UNSEEN = "unseen"  # in the place of the hash of code that cannot be read
 
 
 def method(
@@ -219,10 +234,18 @@ def method(
     summary: str | None = None,
     **hooks: Any,
 ) -> Callable[[Objective], Objective]:
-    """Put a function into the registry. The first line of its module, or `summary`, says what it does; its own how."""
+    """Put a function into the registry. The first line of its module, or `summary`, says what it does; its own how.
+
+    A name that another module has taken is refused; the same module may define it again, as a notebook does.
+    """
 
     def register(objective: Objective) -> Objective:
         module = sys.modules[objective.__module__]
+        taken = REGISTRY.get(name)
+        if taken is not None and taken.objective.__module__ != objective.__module__:
+            raise InputError(
+                f"there is a method {name!r} already (in {taken.objective.__module__}): give yours another name"
+            )
         REGISTRY[name] = Method(
             name=name,
             objective=objective,
@@ -233,11 +256,29 @@ def method(
             reference=reference,
             space={**space, "lr": LEARNING_RATE},
             options=options or {},
+            source="" if is_ours(objective) else source_of(objective, *hooks.values()),
             **hooks,
         )
         return objective
 
     return register
+
+
+def is_ours(objective: Objective) -> bool:
+    """Whether a method belongs to this library."""
+    return objective.__module__.startswith(f"{METHODS}.")
+
+
+def source_of(*parts: Any) -> str:
+    """Sixteen digits that change with the code: the module's, or in a notebook that of the functions alone."""
+    functions = [part for part in parts if inspect.isfunction(part)]
+    home = sys.modules.get(functions[0].__module__)
+    try:
+        whole = home is not None and home.__name__ != "__main__"
+        text = inspect.getsource(home) if home and whole else "".join(map(inspect.getsource, functions))
+    except (OSError, TypeError):  # typed at a prompt: nobody has the text
+        return UNSEEN
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _first_line(text: str | None) -> str:
@@ -247,21 +288,36 @@ def _first_line(text: str | None) -> str:
 def get_method(name: str) -> Method:
     """The method of that name, or an error that lists them.
 
+    Examples
+    --------
     >>> get_method("irm-lip").tasks
     ('regression', 'binary', 'multiclass')
     """
-    import_module(METHODS)
+    broken = _fill_registry()
     try:
         return REGISTRY[name]
     except KeyError:
-        raise InputError(f"unknown method {name!r}: use one of {', '.join(sorted(REGISTRY))}") from None
+        why = "".join(f"; plugin {plugin!r} could not be loaded ({error})" for plugin, error in broken.items())
+        known = ", ".join(sorted(REGISTRY))
+        own = "or import your own first (--plugin)"
+        raise InputError(f"unknown method {name!r}: use one of {known}, {own}{why}") from None
 
 
 def methods(task: Task | None = None) -> Iterable[Method]:
     """All methods, or those that have a task.
 
+    Examples
+    --------
     >>> "rpo" in [m.name for m in methods("regression")]
     True
     """
-    import_module(METHODS)
+    _fill_registry()
     return [m for m in REGISTRY.values() if task is None or task in m.tasks]
+
+
+def _fill_registry() -> Mapping[str, str]:
+    """Our own methods and those of installed packages; packages that could not be loaded, and why."""
+    from rpo.engine.plugins import installed
+
+    import_module(METHODS)
+    return installed()

@@ -1,6 +1,8 @@
 """One stack of models in training: batches, gradients by `vmap`, Adam."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,12 +14,17 @@ from torch.utils._pytree import tree_map
 from rpo.engine.adam import AdamState, adam_step, cosine
 from rpo.engine.checkpoint import Keeper
 from rpo.engine.config import Config
-from rpo.engine.data import COLUMNS, Batch, Data, draw_rows, gather
+from rpo.engine.data import COLUMNS, Batch, Data, draw_batches
+from rpo.engine.drawing import Seeded
+from rpo.engine.layers import BUFFER, MEASURED, measured, twice_differentiable
 from rpo.engine.machine import keep_freed_pages
 from rpo.engine.method import Method, State, Values
+from rpo.engine.monitor import Watch
 from rpo.engine.nets import Net, Params
 from rpo.engine.trained import Snapshot, Trained
 from rpo.progress import Bar
+
+LAYERS = "layers"  # the name of the seed of layers that draw, among a batch's random numbers
 
 
 class Stack:
@@ -38,48 +45,81 @@ class Stack:
         self.numbers, self.options, self.config = dict(numbers), dict(options), config
         self.steps = torch.tensor(float(config.steps), dtype=config.dtype, device=data.x.device)
         self.size = data.size(len(seeds))
+        # Derivatives of derivatives, which not every kernel has.
+        self.hard = method.per_row or method.own_gradient or method.second_order
         self.step = torch.compile(self._step) if config.compile else self._step
 
     def run(
-        self, now: Snapshot, until: int, failures: list[str | None], bar: Bar, keep: Keeper | None = None
+        self,
+        now: Snapshot,
+        until: int,
+        failures: list[str | None],
+        bar: Bar,
+        keep: Keeper | None = None,
+        watch: Watch | None = None,
     ) -> Trained:
-        """Train from a snapshot on; models that fail are noted and left alone; `keep` sees every step."""
-        flat, adam, state = now.flat, now.adam, now.state
+        """Train from a snapshot on; models that fail are noted and left alone; `keep` and `watch` see every step."""
+        flat, adam, state, seen, stop = now.flat, now.adam, now.state, now.watch, False
         curve = []
-        for step, batch in zip(range(now.step, until), self.batches(now.step), strict=False):
-            flat, adam, state, terms = self.step(flat, adam, state, batch)
-            total = torch.stack(list(terms.values())).sum(0)
-            curve.append(total)
-            if not bool(torch.isfinite(total).all()):
-                _note_failures(failures, terms, step)
-                if all(failures):
+        with closing(self.batches(now.step)) as batches:  # ends the workers of a source
+            for step in range(now.step, until):
+                parts = [next(batches) for _ in range(self.config.accumulate)]
+                flat, adam, state, terms = self.step(flat, adam, state, *parts)
+                total = torch.stack(list(terms.values())).sum(0)
+                curve.append(total)
+                if not bool(torch.isfinite(total).all()):
+                    _note_failures(failures, terms, step)
+                    if all(failures):
+                        break
+                bar.advance()
+                if watch is not None:
+                    now = Snapshot(flat, adam, state, step + 1, seen)
+                    seen, stop = watch.step(now, terms, self.config.steps, self.settled)
+                if keep is not None:
+                    keep(Snapshot(flat, adam, state, step + 1, seen), curve, failures)
+                if stop:
                     break
-            bar.advance()
-            if keep is not None:
-                keep(Snapshot(flat, adam, state, step + 1), curve, failures)
         loss = torch.stack(curve) if curve else flat.new_zeros(0, len(flat))
-        return Trained(self.method, self.net, Snapshot(flat, adam, state, until), failures, loss)
+        if watch is not None and until == self.config.steps:
+            flat, state = watch.chosen(Snapshot(flat, adam, state, until, seen))
+        if until == self.config.steps:
+            state = self.settled(flat, state)
+        return Trained(self.method, self.net, Snapshot(flat, adam, state, until, seen), failures, loss)
 
-    def batches(self, first: int) -> Iterator[Batch]:
-        """One batch a step; without a batch size every step sees all rows."""
+    def settled(self, flat: Tensor, state: State) -> State:
+        """The state with what predictions need beside it: the statistics of batch norms for these weights."""
+        if not self.net.mixes or any(name.startswith(BUFFER) for name in state):
+            return state
+        number = min(self.config.steps, MEASURED)
+        with closing(self.batches(self.config.steps)) as batches:  # drawn by the rule, and trained on by no step
+            seen = (next(batches).x[0] for _ in range(number))
+            found = measured(self.net.module, _first(self.net.own(self.net.unflatten(flat)), 0), seen)
+        return {**state, **{f"{BUFFER}{name}": value[None] for name, value in found.items()}}
+
+    def batches(self, first: int) -> Generator[Batch, None, None]:
+        """The batches from step `first` on, `accumulate` a step; without a batch size every step sees all rows."""
         data, size = self.data, self.config.batch_size
         everything = {name: getattr(data, name) for name in COLUMNS}
         everything["row"] = torch.arange(data.n_rows, device=data.x.device)
-        drawn = None if size is None else draw_rows(data, self.seeds, size, first)
-        step = first
-        while True:
-            columns = everything if drawn is None else gather(data, next(drawn))
-            number = torch.tensor(float(step), dtype=self.config.dtype, device=data.x.device)
+        parts = self.config.accumulate
+        drawn = None if size is None else draw_batches(data, self.seeds, size, first * parts)
+        for number in count(first * parts):
+            columns = everything if drawn is None else next(drawn)
+            step = torch.tensor(float(number // parts), dtype=self.config.dtype, device=data.x.device)
             rows = columns["row"].shape[-1]
-            yield Batch(**columns, size=self.size, step=number, steps=self.steps, draw=self._draw(step, rows))
-            step += 1
+            yield Batch(**columns, size=self.size, step=step, steps=self.steps, draw=self._draw(number, rows))
 
     def _draw(self, step: int, rows: int) -> dict[str, Tensor]:
-        """The method's own random numbers for this step: from seed and step alone."""
-        if self.method.draw is None:
-            return {}
+        """The random numbers of this batch, the method's and the layers' own: from the seed and its number alone."""
+        found = {}
+        if self.net.draws:
+            states = [np.random.SeedSequence([seed, 5, step]).generate_state(1, np.uint64) for seed in self.seeds]
+            found[LAYERS] = torch.from_numpy((np.concatenate(states) >> np.uint64(1)).astype(np.int64))
+        return found if self.method.draw is None else found | self._own_draw(self.method.draw, step, rows)
+
+    def _own_draw(self, draw: Callable[..., dict[str, Any]], step: int, rows: int) -> dict[str, Tensor]:
         drawn = [
-            self.method.draw(
+            draw(
                 np.random.default_rng([seed, 2, step]),
                 rows,
                 self.data.n_domains,
@@ -103,10 +143,15 @@ class Stack:
         return Batch(**fields, draw=dict.fromkeys(batch.draw, 0))  # type: ignore[arg-type]
 
     def _step(
-        self, flat: Tensor, adam: AdamState, state: State, batch: Batch
+        self, flat: Tensor, adam: AdamState, state: State, batch: Batch, *more: Batch
     ) -> tuple[Tensor, AdamState, State, dict[str, Tensor]]:
         """One step of all models: gradients, then Adam."""
-        gradient = self._gradient(flat, state, batch)
+        with twice_differentiable(self.net.attends and (self.hard or len(flat) > 1)):
+            gradient = self._gradient(flat, state, batch)
+            for other in more:
+                gradient = gradient.plus(self._gradient(flat, gradient.state, other))
+        if more:
+            gradient = gradient.over(1 + len(more))
         pace = cosine(batch.step, self.steps) if self.config.schedule == "cosine" else torch.ones_like(self.steps)
         if self.options.get("rescale") == "reset":
             adam = _restart(adam, batch.step, self.numbers["anneal"] * self.steps)
@@ -156,7 +201,12 @@ class Stack:
     def _objective(self, params: Params, state: State, batch: Batch, numbers: dict[str, Tensor]) -> Any:
         """What the method says about one model and one batch."""
         hp = Values({**self.options, **numbers, "task": self.data.task, "n_classes": self.data.n_classes})
-        return self.method.objective(self.net, params, state, batch, hp)
+        with ExitStack() as around:
+            if self.config.autocast:
+                around.enter_context(torch.autocast(batch.x.device.type, torch.bfloat16))
+            if self.net.draws:
+                around.enter_context(Seeded(int(batch.draw[LAYERS])))
+            return self.method.objective(self.net, params, state, batch, hp)
 
     def _terms(
         self, params: Params, state: State, batch: Batch, numbers: dict[str, Tensor]
@@ -172,6 +222,16 @@ class _Gradient(NamedTuple):
     terms: dict[str, Tensor]
     state: State
     moves: Tensor | None
+
+    def plus(self, other: "_Gradient") -> "_Gradient":
+        """The sum with that of a later batch, and the later state."""
+        terms = {name: value + other.terms[name] for name, value in self.terms.items()}
+        return _Gradient(self.vector + other.vector, terms, other.state, None)
+
+    def over(self, number: int) -> "_Gradient":
+        """The mean of so many."""
+        terms = {name: value / number for name, value in self.terms.items()}
+        return _Gradient(self.vector / number, terms, self.state, None)
 
 
 def _detach(values: dict[str, Tensor]) -> dict[str, Tensor]:

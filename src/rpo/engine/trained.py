@@ -1,16 +1,18 @@
 """What a training gives: models, and the moment it stopped at."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 from torch.func import vmap
 
 from rpo.engine.adam import AdamState
+from rpo.engine.layers import BUFFER
 from rpo.engine.machine import threads_for
 from rpo.engine.method import Method, State
 from rpo.engine.nets import Net, Params
+from rpo.engine.source import PIECE, Source
 from rpo.exceptions import TrainingError
 
 PREDICT_ROWS = 16_384
@@ -24,6 +26,8 @@ class Snapshot:
     adam: AdamState
     state: State
     step: int
+    watch: dict[str, Tensor] = field(default_factory=dict)
+    """What a monitor remembers, one entry a model."""
 
 
 @dataclass
@@ -38,7 +42,7 @@ class Trained:
     curve: Tensor
     """The loss at each step, `(steps, K)`."""
 
-    def output(self, x: Tensor, *, stacked: bool = False) -> Tensor:
+    def output(self, x: Tensor | Source, *, stacked: bool = False) -> Tensor:
         """f(x) of every model, `(K, n, c)`; `stacked` inputs have a leading axis of K."""
         return predict(self.method, self.net, self.snapshot.flat, self.snapshot.state, x, stacked=stacked)
 
@@ -58,6 +62,7 @@ def cut(snapshot: Snapshot, models: slice) -> Snapshot:
         adam,
         {name: value[models] for name, value in snapshot.state.items()},
         snapshot.step,
+        {name: value[models] for name, value in snapshot.watch.items()},
     )
 
 
@@ -71,10 +76,15 @@ def join(parts: Sequence[Trained]) -> Trained:
     adam = AdamState(*(torch.cat(moments) for moments in zip(*(s.adam for s in snapshots), strict=True)))
     state = {name: torch.cat([s.state[name] for s in snapshots]) for name in first.snapshot.state}
     flat = torch.cat([s.flat for s in snapshots])
+    watch = {}
+    for name, value in first.snapshot.watch.items():
+        parts_of_it = [s.watch[name] for s in snapshots]
+        if value.dim() == 1 or len({part.shape[1:] for part in parts_of_it}) == 1:  # else they stopped at other steps
+            watch[name] = torch.cat(parts_of_it)
     return Trained(
         first.method,
         first.net,
-        Snapshot(flat, adam, state, first.snapshot.step),
+        Snapshot(flat, adam, state, first.snapshot.step, watch),
         [failure for part in parts for failure in part.failures],
         # A stack whose models all failed has a shorter curve: the rest is not a number.
         torch.cat([_lengthen(part.curve, steps) for part in parts], 1),
@@ -85,24 +95,38 @@ def _lengthen(curve: Tensor, steps: int) -> Tensor:
     return torch.cat([curve, curve.new_full((steps - len(curve), curve.shape[1]), torch.nan)])
 
 
-def predict(method: Method, net: Net, flat: Tensor, state: State, x: Tensor, *, stacked: bool = False) -> Tensor:
+def predict(
+    method: Method, net: Net, flat: Tensor, state: State, x: Tensor | Source, *, stacked: bool = False
+) -> Tensor:
     """f(x) of every model, `(K, n, c)`, some thousands of rows at a time; `stacked` inputs have a leading axis of K."""
 
     def one(params: Params, state: State, rows: Tensor) -> Tensor:
         return net(params, rows) if method.predict is None else method.predict(net, params, state, rows)
 
-    params = net.unflatten(flat)
+    net.place(flat)
+    buffers = {name.removeprefix(BUFFER): value for name, value in state.items() if name.startswith(BUFFER)}
+    params = {**net.unflatten(flat), **buffers}
+    axis = 1 if stacked else 0
+    alone = len(x.shape) > axis + 2 or net.attends or net.mixes
 
     def every(rows: Tensor) -> Tensor:
-        if len(flat) > 1:
+        if len(flat) > 1 and not alone:
             return vmap(one, in_dims=(0, 0, 0 if stacked else None))(params, state, rows)
-        # Not every layer can go through `vmap` (a group norm of pictures cannot), and one model needs none.
-        own, kept = ({name: value[0] for name, value in some.items()} for some in (params, state))
-        return one(own, kept, rows[0] if stacked else rows)[None]
+        # One model needs no `vmap`; layers of pictures do better without, and some cannot go through it.
+        found = []
+        for k in range(len(flat)):
+            own, kept = ({name: value[k] for name, value in some.items()} for some in (params, state))
+            found.append(one(own, kept, rows[k] if stacked else rows))
+        return torch.stack(found)
 
-    # A prediction that looks at its batch must see all of it.
-    size = PREDICT_ROWS if method.predict is None else max(1, x.shape[1 if stacked else 0])
-    numbers = len(flat) * min(size, x.shape[1 if stacked else 0]) * net.width
-    with torch.no_grad(), threads_for(numbers):
-        pieces = [every(rows) for rows in torch.split(x.to(flat), size, 1 if stacked else 0)]
-    return torch.cat(pieces, 1)
+    count = x.shape[axis]
+    if isinstance(x, Source):
+        source = x.to(flat.device, flat.dtype)
+        size, parts = PIECE, source.pieces()
+    else:
+        # A prediction that looks at its batch must see all of it.
+        size = PREDICT_ROWS if method.predict is None else max(1, count)
+        parts = iter(torch.split(x.to(flat), size, axis))
+    with torch.no_grad(), net.evaluating(), threads_for(len(flat) * min(size, count) * net.width):
+        found = [every(rows) for rows in parts]
+    return torch.cat(found, 1)

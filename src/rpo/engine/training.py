@@ -18,13 +18,17 @@ from rpo.engine.checkpoint import Keeper, stopping
 from rpo.engine.config import Config, pick_device
 from rpo.engine.data import Data, fold_of_rows
 from rpo.engine.fingerprint import fingerprint
+from rpo.engine.layers import check_norms
 from rpo.engine.machine import threads_for
 from rpo.engine.method import Method, State, get_method
+from rpo.engine.monitor import Watch
 from rpo.engine.nets import Net
+from rpo.engine.source import Source
 from rpo.engine.stack import Stack
 from rpo.engine.trained import Snapshot, Trained, join
 from rpo.exceptions import InputError, OneRowWarning, TrainingError
 from rpo.functional.losses import squared_residual
+from rpo.functional.rows import check_module
 from rpo.io import make_folder
 from rpo.progress import Bar
 
@@ -118,7 +122,7 @@ class Preparation:
             seeds=[_stage_seed(seed, 1 + copy) for seed in self.seeds for _ in range(tried) for copy in range(copies)],
             numbers={name: value.repeat_interleave(copies) for name, value in every.items()},
             options={name: self.options.get(name, values[0]) for name, values in stage.options.items()},
-            config=self.config,
+            config=replace(self.config, monitor=None),  # which is for the training proper
             label="stage 1",
         )
         output = first.output(data.x, stacked=data.stacked)
@@ -140,7 +144,9 @@ class Preparation:
         if folds < 2:
             return torch.zeros(self.models, self.data.n_rows, dtype=torch.long, device=x.device)
         fold = [
-            fold_of_rows(x[m] if self.data.stacked else x, weight[m] if weight.dim() == 2 else weight, folds)
+            fold_of_rows(
+                self.data.tensor[m] if self.data.stacked else x, weight[m] if weight.dim() == 2 else weight, folds
+            )
             for m in range(self.models if self.data.stacked or weight.dim() == 2 else 1)
         ]
         return torch.stack(fold).expand(self.models, -1)
@@ -194,8 +200,12 @@ def train(
     config = config or Config()
     run = _whole_run(method, build, data, seeds, numbers or {}, options or {}, config, first)
     net = net_of(method, build, data.n_domains, data.n_classes, run.options)
+    if method.per_row:
+        check_module(net.module, method.name)
+    check_norms(net.module, config.batch_size)
     width = stack_width(net, run.data, config)
     trained = []
+    watch = _watch(method, net, run)
     end = config.steps if until is None else until
     total = config.steps * len(range(0, len(seeds), width))
     with Bar(total, f"{method.name}: {label}", config.progress) as bar, ExitStack() as closing:
@@ -213,9 +223,22 @@ def train(
             else:
                 now = begin(method, net, part)
             with threads_for(len(part.seeds) * numbers_of_one(net, part.data, config)):
-                done = stack.run(now, end, part.failures, bar, keeper)
+                done = stack.run(now, end, part.failures, bar, keeper, watch)
             trained.append(done if keeper is None else keeper.finish(done))
-    return join(trained)
+    joined = join(trained)
+    if watch is not None:
+        watch.end(joined)
+    return joined
+
+
+def _watch(method: Method, net: Net, run: Preparation) -> Watch | None:
+    """The monitor at work, its validation rows on the device."""
+    monitor = run.config.monitor
+    if monitor is None:
+        return None
+    if monitor.validation is not None:
+        monitor = replace(monitor, validation=monitor.validation.to(run.data.x.device, run.config.dtype))
+    return Watch(monitor, method, net)
 
 
 def _keeper(
@@ -263,7 +286,14 @@ def _whole_run(
 ) -> Preparation:
     """Everything checked, completed by defaults, and on the device."""
     method.check_task(data.task)
-    data = data.to(pick_device(config.device), config.dtype)
+    if isinstance(data.x, Source):
+        _check_fetched(method, config)
+    device = pick_device(config.device)
+    if device.type == "mps" and config.dtype == torch.float64:
+        raise InputError("device 'mps' has no double precision: use dtype='float32'")
+    if method.own_gradient and config.accumulate > 1:
+        raise InputError(f"method {method.name!r} makes its own update from one batch: leave accumulate at 1")
+    data = data.to(device, config.dtype)
     known, all_options = method.fill(options)
     for name in numbers:
         if name not in known:
@@ -275,6 +305,14 @@ def _whole_run(
     if all_options.get("irm_estimator") == "split":
         _warn_of_single_rows(data, config.batch_size)
     return Preparation(data, seeds, hp, all_options, build, config, first)
+
+
+def _check_fetched(method: Method, config: Config) -> None:
+    """Inputs that are fetched come a batch at a time."""
+    if method.at_once:
+        raise InputError(f"method {method.name!r} looks at all rows at once: data must fit into memory, or use another")
+    if config.batch_size is None:
+        raise InputError("batch_size is None: a dataset is fetched in batches, so give the rows of each domain in one")
 
 
 def _warn_of_single_rows(data: Data, batch_size: int | None) -> None:
@@ -303,12 +341,18 @@ def begin(method: Method, net: Net, run: Preparation) -> Snapshot:
     """Random parameters, nothing learned, and whatever the method prepares."""
     state = {} if method.prepare is None else method.prepare(run)
     flat = torch.stack([net.init([seed, 0]) for seed in run.seeds]).to(run.data.x.device, run.config.dtype)
-    net.check_forward(net.unflatten(flat[0]), (run.data.x[0] if run.data.stacked else run.data.x)[:2])
+    net.place(flat)
+    net.check_forward(net.unflatten(flat[0]), (run.data.tensor[0] if run.data.stacked else run.data.x)[:2])
     return Snapshot(flat, adam_start(flat), state, 0)
 
 
 def stack_width(net: Net, data: Data, config: Config) -> int:
-    """How many models to train at once, so that no tensor of the stack passes `STACK_BYTES`."""
+    """How many models to train at once, so that no tensor of the stack passes `STACK_BYTES`.
+
+    Pictures train alone: a convolution of many models is slower than many convolutions.
+    """
+    if len(data.row_shape) > 1 or net.draws or net.mixes:  # and so do layers that draw, or mix the rows of a batch
+        return 1
     return max(1, STACK_BYTES // (numbers_of_one(net, data, config) * config.dtype.itemsize))
 
 

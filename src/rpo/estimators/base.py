@@ -3,7 +3,7 @@
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
@@ -15,12 +15,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 from torch import nn
 
-from rpo.engine import Config, Data, Net, factory, make_data, mlp, predict, train
-from rpo.engine.config import default_batch_size
+from rpo.engine import Config, Data, Monitor, Net, factory, make_data, mlp, predict
+from rpo.engine.config import default_batch_size, pick_device
 from rpo.engine.method import State
+from rpo.engine.source import Source
 from rpo.engine.training import first_stage, net_of
+from rpo.estimators.fetched import FETCHED, Inputs, Rows, as_source, labels_of
 from rpo.estimators.inputs import Array, check_finite, check_kinds, is_widths, weighted_moments
 from rpo.estimators.quality import fitted_penalties, quality_table
+from rpo.estimators.ready import Ready, evaluations, validation_rows
 from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning
 from rpo.frames.preparing import check_moments, check_weight
 from rpo.functional.losses import Task
@@ -48,6 +51,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     batch_size: int | Literal["auto"] | None
     learning_rate: float | None
     schedule: Literal["cosine", "constant"]
+    accumulate: int
     standardize: bool
     grouping: str
     n_strata: int | None
@@ -62,32 +66,86 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """The method and the values given for its hyper-parameters."""
 
     @abstractmethod
+    def _encode_more(self, y: NDArray[Any]) -> NDArray[Any]:
+        """The target of other rows, by what `_encode` found."""
+
+    @abstractmethod
     def _encode(self, y: NDArray[Any], weight: Array) -> tuple[Array, Task]:
         """The target as the engine wants it, and the task."""
 
     def fit(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: Inputs,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         domains: ArrayLike | None = None,
         strata: ArrayLike | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         every: float = 60.0,
+        monitor: Monitor | None = None,
     ) -> Self:
         """Train on rows `X` with target `y`; `domains` and `strata` hold one label a row.
 
         `sample_weight` counts rows: a weight of two is the row twice, zero is the row left out. Without `domains`
         there is one domain, and a warning. Without `strata` they come from `grouping`.
 
-        An `X` that is memory-mapped (`np.load(…, mmap_mode="r")`) stays on disk, and so does what is made of it.
+        An `X` that is memory-mapped (`np.load(…, mmap_mode="r")`) stays on disk, and so does what is made of it. `X`
+        may also be a map-style `torch.utils.data.Dataset`, or a `rpo.Source` of one: items are fetched a batch at a
+        time, labels not given come from the dataset, and inputs are taken as they are (`standardize` then concerns the
+        target alone).
 
         With `checkpoint`, a folder, the training is kept there `every` so many seconds and when the process gets
         SIGTERM; the same call goes on where it stopped, to the same model.
+
+        With a `monitor` the training is evaluated on validation domains, stopped early, or followed by callbacks; the
+        evaluations are then in `validation_`, a row for each.
         """
+        ready = self.ready(X, y, sample_weight, domains=domains, strata=strata, checkpoint=checkpoint, every=every)
+        if monitor is not None:
+            ready = self._watched(ready, monitor)
+        data, options = ready.data, ready.options
+        trained = ready.train([self._seed()], ready.numbers, options, ready.first).check()
+        self.task_ = data.task
+        self.params_ = {n: p[0].cpu().numpy() for n, p in trained.net.unflatten(trained.snapshot.flat).items()}
+        self.state_ = {n: value[0].cpu().numpy() for n, value in trained.snapshot.state.items()}
+        self.loss_curve_ = trained.curve[:, 0].cpu().numpy()
+        if monitor is not None and monitor.validation is not None:
+            self.validation_ = evaluations(trained.snapshot, ready.config.monitor, getattr(self, "y_scale_", 1.0))
+        if {"eta", "rho", "sigma"} <= set(self.state_):
+            unit = getattr(self, "y_scale_", 1.0)
+            self.quality_ = quality_table(data, self.state_, self.domains_, self.strata_, unit)
+            scheme = str(options.get("scheme", "weights"))  # `rpo-weights` is the one that has none
+            self.penalties_ = fitted_penalties(self.quality_, self.state_, self.domains_, scheme)
+        if data.task == "regression":
+            eta = self.state_.get("eta", ready.numbers.get("eta", 0.0))
+            strength = collapse_strength(data, np.asarray(eta, dtype=float), str(options.get("reduction")))
+            if strength > 2:
+                warnings.warn(
+                    f"the IRM penalty is strong (η·E[y²] = {strength:.3g}, above 2): predicting zero everywhere "
+                    "is a minimum of the loss; look at the predictions, or lower the penalty",
+                    CollapseWarning,
+                    stacklevel=2,
+                )
+        return self
+
+    def ready(
+        self,
+        X: Inputs,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        domains: ArrayLike | None = None,
+        strata: ArrayLike | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        every: float = 60.0,
+    ) -> Ready:
+        """Everything that `fit` with the same arguments trains, checked and prepared."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)  # what another method found in an earlier fit would be taken for this one's
+        source = as_source(X)
+        if source is not None:
+            y, domains, strata = labels_of(source, y, domains, strata, self.verbose)
         rows, target, weight = self._check_rows(X, y, sample_weight)
         encoded, task = self._encode(target, weight)
         domain, self.domains_ = self._check_domains(domains, len(rows))
@@ -99,42 +157,29 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         config = replace(self._config(data), checkpoint=checkpoint, every=every)
         build = self._build(data.row_shape, data.n_outputs)
         numbers, options = self._split_values(method, values)
-        common: dict[str, Any] = {"seeds": [self._seed()], "numbers": numbers, "options": options, "config": config}
         first = None
-        grouping = self._grouping(method, task, strata)
+        grouping = self._grouping(method, task, strata, fetched=source is not None)
         if method.first_stage is not None:
             if grouping == "search":  # the first stage needs no strata, and the search needs its residuals
-                first = first_stage(method, build, data, **common)
-            data = self._with_strata(data, rows, target, strata, first, grouping)
-        trained = train(method, build, data, first=first, **common).check()
-        self.task_ = task
-        self.params_ = {n: p[0].cpu().numpy() for n, p in trained.net.unflatten(trained.snapshot.flat).items()}
-        self.state_ = {n: value[0].cpu().numpy() for n, value in trained.snapshot.state.items()}
-        self.loss_curve_ = trained.curve[:, 0].cpu().numpy()
-        if {"eta", "rho", "sigma"} <= set(self.state_):
-            unit = getattr(self, "y_scale_", 1.0)
-            self.quality_ = quality_table(data, self.state_, self.domains_, self.strata_, unit)
-            scheme = str(options.get("scheme", "weights"))  # `rpo-weights` is the one that has none
-            self.penalties_ = fitted_penalties(self.quality_, self.state_, self.domains_, scheme)
-        if task == "regression":
-            eta = self.state_.get("eta", numbers.get("eta", 0.0))
-            strength = collapse_strength(data, np.asarray(eta, dtype=float), str(options.get("reduction")))
-            if strength > 2:
-                warnings.warn(
-                    f"the IRM penalty is strong (η·E[y²] = {strength:.3g}, above 2): predicting zero everywhere "
-                    "is a minimum of the loss; look at the predictions, or lower the penalty",
-                    CollapseWarning,
-                    stacklevel=2,
+                first = first_stage(
+                    method, build, data, seeds=[self._seed()], numbers=numbers, options=options, config=config
                 )
-        return self
+            data = self._with_strata(data, rows, target, strata, first, grouping)
+        return Ready(method, build, data, config, numbers, options, first)
 
     # --- checking -----------------------------------------------------------------------------------------------
 
     def _check_rows(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[NDArray[Any], NDArray[Any], Array]:
+        self, X: Inputs, y: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> tuple[Rows, NDArray[Any], Array]:
         if y is None:
             raise InputError("requires y to be passed, but the target y is None")
+        source = as_source(X)
+        if source is not None:
+            self.n_features_in_ = int((source.shape[1:] or (1,))[0])
+            weight = _check_sample_weight(sample_weight, np.empty((len(source), 1)), ensure_non_negative=True)
+            check_weight(weight)
+            return source, column_or_1d(np.asarray(y), warn=True), weight
         check_kinds(X)
         rows, target = validate_data(
             self,
@@ -171,7 +216,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             warnings.warn(
                 "there is one training domain only: what differs between domains cannot be learned",
                 OneDomainWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return code, labels
 
@@ -187,17 +232,17 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     # --- preparing ----------------------------------------------------------------------------------------------
 
-    def _moments(self, rows: NDArray[Any], weight: Array) -> tuple[Array, Array]:
+    def _moments(self, rows: Rows, weight: Array) -> tuple[Array, Array]:
         """Mean and deviation of each feature; of all pixels together for inputs that are not tables."""
-        if not self.standardize:
+        if not self.standardize or isinstance(rows, Source):
             return np.zeros(1), np.ones(1)
         if rows.ndim == 2:
             return weighted_moments(rows, weight)
         return weighted_moments(rows.reshape(-1, 1), np.repeat(weight, rows[0].size))
 
-    def _data(self, rows: NDArray[Any], target: Array, domain: NDArray[np.intp], weight: Array, task: Task) -> Data:
+    def _data(self, rows: Rows, target: Array, domain: NDArray[np.intp], weight: Array, task: Task) -> Data:
         return make_data(
-            torch.from_numpy(self._standardized(rows, self._precision(rows))),
+            self._inputs(rows, self._precision(rows)),
             torch.from_numpy(target),
             torch.from_numpy(domain),
             task=task,
@@ -205,13 +250,27 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             n_classes=len(getattr(self, "classes_", ())),
         )
 
-    def _precision(self, rows: NDArray[Any]) -> str:
+    def _precision(self, rows: Rows) -> str:
         """What the training computes in."""
         if self.dtype == "auto":
-            return "float64" if len(rows) <= DOUBLE_ROWS and rows.dtype != np.float32 else "float32"
+            if self.device.startswith("mps"):
+                return "float32"
+            if isinstance(rows, Source):
+                double = rows.example.dtype == torch.float64
+            else:
+                double = rows.dtype != np.float32
+            return "float64" if len(rows) <= DOUBLE_ROWS and double else "float32"
+        if self.dtype == "bfloat16":
+            return "float32"
         if self.dtype not in DTYPES:
-            raise InputError(f"dtype is {self.dtype!r}: use 'auto', 'float32' or 'float64'")
+            raise InputError(f"dtype is {self.dtype!r}: use 'auto', 'float32', 'float64' or 'bfloat16'")
         return self.dtype
+
+    def _inputs(self, rows: Rows, dtype: str) -> torch.Tensor | Source:
+        """The rows as the engine takes them."""
+        if isinstance(rows, Source):
+            return rows.to(torch.device("cpu"), DTYPES[dtype])
+        return torch.from_numpy(self._standardized(rows, dtype))
 
     def _standardized(self, rows: NDArray[Any], dtype: str) -> NDArray[Any]:
         """The rows as the network sees them; those of a file go into a file."""
@@ -225,6 +284,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         size = self.batch_size
         if size == "auto":
             size = default_batch_size(data.n_rows, data.n_domains)
+            size = FETCHED if size is None and isinstance(data.x, Source) else size
         if not (size is None or isinstance(size, int | np.integer)):
             raise InputError(f"batch_size is {size!r}: give a whole number, None for all rows, or 'auto'")
         self.dtype_ = str(data.x.dtype).removeprefix("torch.")
@@ -232,6 +292,8 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             steps=self.steps,
             batch_size=size,
             schedule=self.schedule,
+            accumulate=self.accumulate,
+            autocast=self.dtype == "bfloat16",
             device=self.device,
             dtype=data.x.dtype,
             compile=self.compile,
@@ -241,6 +303,8 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _build(self, row_shape: tuple[int, ...], n_outputs: int) -> Callable[[], nn.Module]:
         if self.module is not None:
             return factory(self.module, row_shape, n_outputs)
+        if len(row_shape) != 1:
+            raise InputError(f"inputs have shape {row_shape}: give a network for them, module=…")
         if not is_widths(self.hidden):
             raise InputError(f"hidden is {self.hidden!r}: give the widths of the hidden layers, such as (64, 64)")
         return partial(mlp, row_shape[0], n_outputs, tuple(self.hidden))
@@ -250,11 +314,14 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             values = {**values, "lr": self.learning_rate}
         return method.fill(values)
 
-    def _grouping(self, method: Method, task: Task, strata: ArrayLike | None) -> str:
-        """Where strata come from; what would be ignored is refused."""
+    def _grouping(self, method: Method, task: Task, strata: ArrayLike | None, *, fetched: bool) -> str:
+        """Where strata come from; what would be ignored is refused. Inputs that are fetched cannot be searched."""
         asked, number = self.grouping, self.n_strata
+        if fetched and asked == "search":
+            raise InputError("grouping='search' looks at all inputs at once: give strata, or use 'class' or 'none'")
+        asked = "none" if fetched and asked == "auto" and strata is None else asked
         grouping = chosen_grouping(asked, classes=task != "regression", given=strata is not None)
-        if method.first_stage is None and (asked != "auto" or number is not None):
+        if method.first_stage is None and (self.grouping != "auto" or number is not None):
             raise InputError(f"method {method.name!r} has no strata: leave out grouping and n_strata")
         if number is not None and (strata is not None or grouping != "search"):
             raise InputError(f"n_strata={number} is ignored unless strata are searched for: use grouping='search'")
@@ -263,7 +330,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _with_strata(
         self,
         data: Data,
-        rows: NDArray[Any],
+        rows: Rows,
         target: NDArray[Any],
         strata: ArrayLike | None,
         first: State | None,
@@ -273,7 +340,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         n = data.n_rows
         if strata is not None:
             code, self.strata_ = codes(strata, "strata", n)
-        elif first is not None:
+        elif first is not None and not isinstance(rows, Source):
             weight, domain = data.weight.numpy().astype(float), data.domain.numpy()
             table = len(data.row_shape) == 1
             found = find_strata(
@@ -302,25 +369,49 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             n_classes=data.n_classes,
         )
 
+    def rows_like(self, data: Data, X: Inputs, y: ArrayLike, domains: ArrayLike | None) -> Data:
+        """Other rows, as the network sees those of a training that is `ready`; domains are numbered anew."""
+        rows = self._checked_inputs(X)
+        target = column_or_1d(np.asarray(y))
+        if len(target) != len(rows):
+            raise InputError(f"the validation rows are {len(rows)}, and their targets {len(target)}: give one for each")
+        code = np.zeros(len(rows), np.intp) if domains is None else codes(domains, "domains", len(rows))[0]
+        inputs = self._inputs(rows, self.dtype_)
+        found = make_data(
+            inputs,
+            torch.from_numpy(self._encode_more(target)),
+            torch.from_numpy(code),
+            task=data.task,
+            n_classes=data.n_classes,
+        )
+        return found.to(pick_device(self.device), data.x.dtype)
+
+    def _watched(self, ready: Ready, monitor: Monitor) -> Ready:
+        """The training, its monitor given the validation rows as the network sees them."""
+        if monitor.validation is not None:
+            X, y, domains = validation_rows(monitor.validation)
+            names = ("all",) if domains is None else tuple(map(str, codes(domains, "domains", len(y))[1]))
+            monitor = replace(monitor, validation=self.rows_like(ready.data, X, y, domains), names=names)
+        return replace(ready, config=replace(ready.config, monitor=monitor))
+
+    def with_values(self, method: Method, more: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
+        """The estimator's own values of a method's hyper-parameters, some replaced."""
+        return self._split_values(method, {**self._method()[1], **more})
+
     # --- predicting ---------------------------------------------------------------------------------------------
 
-    def _outputs(self, X: ArrayLike) -> torch.Tensor:
+    def _outputs(self, X: Inputs) -> torch.Tensor:
         """f(x) for new rows, `(n, c)`."""
         check_is_fitted(self, "params_")
-        check_kinds(X)
-        rows = validate_data(
-            self, X, reset=False, dtype="numeric", ensure_all_finite=False, allow_nd=self.module is not None
-        )
-        check_finite(rows, self._names(rows))
-        return self._forward(rows)
+        return self._forward(self._checked_inputs(X))
 
-    def _forward(self, rows: NDArray[Any]) -> torch.Tensor:
+    def _forward(self, rows: Rows) -> torch.Tensor:
         """f(x) for rows that were checked, `(n, c)`."""
         method, _ = self._method()
         net = self._net(method, tuple(rows.shape[1:]))
         params = {name: torch.as_tensor(value)[None] for name, value in self.params_.items()}
         state = {name: torch.as_tensor(value)[None] for name, value in self.state_.items()}
-        x = torch.from_numpy(self._standardized(rows, self.dtype_))
+        x = self._inputs(rows, self.dtype_)
         output = predict(method, net, net.flatten(params), state, x)[0]
         if not (finite := torch.isfinite(output).all(1)).all():
             row = int((~finite).nonzero()[0, 0])
@@ -328,6 +419,17 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 f"row {row} of X has values so far from those of the fit that no prediction can be computed"
             )
         return output
+
+    def _checked_inputs(self, X: Inputs) -> Rows:
+        source = as_source(X)
+        if source is not None:
+            return source
+        check_kinds(X)
+        rows: NDArray[Any] = validate_data(
+            self, X, reset=False, dtype="numeric", ensure_all_finite=False, allow_nd=self.module is not None
+        )
+        check_finite(rows, self._names(rows))
+        return rows
 
     def _net(self, method: Method, row_shape: tuple[int, ...]) -> Net:
         n_classes = len(getattr(self, "classes_", ()))

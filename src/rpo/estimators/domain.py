@@ -1,7 +1,7 @@
 """Any other method as a scikit-learn estimator: `DomainRegressor` and `DomainClassifier`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 from torch import nn
@@ -11,6 +11,8 @@ from rpo.estimators.base import DomainEstimator
 from rpo.estimators.targets import ClassifierTarget, RegressorTarget
 from rpo.io import Grouping
 from rpo.methods import Method, get_method
+
+NESTED = "hyperparameters__"
 
 
 class _Domain(DomainEstimator):
@@ -29,9 +31,10 @@ class _Domain(DomainEstimator):
         batch_size: int | Literal["auto"] | None = "auto",
         learning_rate: float | None = None,
         schedule: Literal["cosine", "constant"] = "cosine",
+        accumulate: int = 1,
         standardize: bool = True,
         random_state: int | None = 0,
-        dtype: Literal["auto", "float32", "float64"] = "auto",
+        dtype: Literal["auto", "float32", "float64", "bfloat16"] = "auto",
         device: str = "auto",
         compile: bool = False,
         verbose: bool | Literal["auto"] = "auto",
@@ -46,6 +49,7 @@ class _Domain(DomainEstimator):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.schedule = schedule
+        self.accumulate = accumulate
         self.standardize = standardize
         self.random_state = random_state
         self.dtype = dtype
@@ -56,6 +60,22 @@ class _Domain(DomainEstimator):
     def _method(self) -> tuple[Method, dict[str, Any]]:
         return get_method(self.method), dict(self.hyperparameters or {})
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters; with `deep` also each hyper-parameter that was given, as `hyperparameters__name`."""
+        found: dict[str, Any] = super().get_params(deep=False)
+        if deep:
+            found |= {f"{NESTED}{name}": value for name, value in (self.hyperparameters or {}).items()}
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `hyperparameters__gamma=1` sets one hyper-parameter and keeps the others."""
+        inner = {name.removeprefix(NESTED): value for name, value in params.items() if name.startswith(NESTED)}
+        super().set_params(**{name: value for name, value in params.items() if not name.startswith(NESTED)})
+        if inner:
+            self.hyperparameters = {**(self.hyperparameters or {}), **inner}
+            get_method(self.method).fill(self.hyperparameters)  # a name that is none is refused here, as elsewhere
+        return self
+
 
 class DomainRegressor(RegressorTarget, RegressorMixin, _Domain):  # type: ignore[misc]
     """Regression by any method of the registry (`rpo methods` lists them with their hyper-parameters).
@@ -65,9 +85,10 @@ class DomainRegressor(RegressorTarget, RegressorMixin, _Domain):  # type: ignore
     method : str
         The method's name.
     hyperparameters : mapping or None
-        Values for the method's own hyper-parameters and options; the others keep their defaults.
-    grouping, n_strata, hidden, module, steps, batch_size, learning_rate, schedule, standardize, random_state, dtype, \
-device, compile, verbose
+        Values for the method's own hyper-parameters and options; the others keep their defaults. A search
+        (`GridSearchCV`) names one by `hyperparameters__gamma`.
+    grouping, n_strata, hidden, module, steps, batch_size, learning_rate, schedule, accumulate, standardize, \
+random_state, dtype, device, compile, verbose
         As in `RPORegressor`.
 
     Examples

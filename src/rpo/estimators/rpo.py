@@ -42,9 +42,10 @@ class _RPO(DomainEstimator):
         batch_size: int | Literal["auto"] | None = "auto",
         learning_rate: float | None = None,
         schedule: Literal["cosine", "constant"] = "cosine",
+        accumulate: int = 1,
         standardize: bool = True,
         random_state: int | None = 0,
-        dtype: Literal["auto", "float32", "float64"] = "auto",
+        dtype: Literal["auto", "float32", "float64", "bfloat16"] = "auto",
         device: str = "auto",
         compile: bool = False,
         verbose: bool | Literal["auto"] = "auto",
@@ -66,6 +67,7 @@ class _RPO(DomainEstimator):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.schedule = schedule
+        self.accumulate = accumulate
         self.standardize = standardize
         self.random_state = random_state
         self.dtype = dtype
@@ -130,12 +132,15 @@ class RPORegressor(RegressorTarget, RegressorMixin, _RPO):  # type: ignore[misc]
         Your own network: a template (copied, its layers reset), or a function `(row_shape, n_outputs) -> nn.Module`.
     steps, batch_size, learning_rate, schedule
         The training with Adam; `batch_size` is per domain, None all rows, "auto" all rows up to 4096.
+    accumulate : int
+        Batches whose gradients are averaged for one step.
     standardize : bool
         Bring features, and the target of a regression, to mean 0 and deviation 1.
     random_state : int or None
         The seed: the same seed gives the same model.
     dtype, device, compile, verbose
-        Precision ("auto": double up to 1,000 rows), device, `torch.compile`, progress bar.
+        Precision ("auto": double up to 1,000 rows; "bfloat16": layers in bfloat16, the rest in float32), device
+        ("auto", "cpu", "cuda", "mps"), `torch.compile`, progress bar.
 
     Attributes
     ----------

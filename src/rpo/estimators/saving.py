@@ -22,6 +22,7 @@ from rpo.estimators.rpo import RPOClassifier, RPORegressor
 from rpo.exceptions import InputError
 from rpo.folders import read_folder, write_folder
 from rpo.io import words_of
+from rpo.methods import methods
 from rpo.plain import (
     LIMITS,
     WRONG,
@@ -89,6 +90,7 @@ def from_files(
     kind = CLASSES.get(card["class"])
     if kind is None:
         raise InputError(f"{folder} holds a {str(card['class'])[:40]!r}, which is none of {', '.join(CLASSES)}")
+    _check_known(card["parameters"], folder)
     try:
         given = {n: float(v["float"]) if is_float(v) else v for n, v in card["parameters"].items()}
         parameters: dict[str, Any] = {**given, "module": module if card["module"] else None}
@@ -98,6 +100,16 @@ def from_files(
     except WRONG as error:
         raise InputError(f"{folder} is not a whole model ({words_of(error)}): save it again") from None
     return model
+
+
+def _check_known(parameters: Any, folder: Path) -> None:
+    """A method from outside is not in the folder: its code must be here."""
+    name = parameters.get("method") if isinstance(parameters, dict) else None
+    if isinstance(name, str) and name not in {method.name for method in methods()}:
+        raise InputError(
+            f"{folder} was fitted by method {name[:40]!r}, which is not known here: "
+            "install its package, or import its module first (--plugin)"
+        )
 
 
 def _card(model: DomainEstimator) -> dict[str, Any]:

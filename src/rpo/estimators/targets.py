@@ -7,6 +7,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
+from rpo.estimators.fetched import Inputs
 from rpo.estimators.inputs import Array, check_target, weighted_moments
 from rpo.exceptions import InputError
 from rpo.functional.losses import Task, probability
@@ -39,7 +40,11 @@ class RegressorTarget:
         self.y_mean_, self.y_scale_ = float(mean[0]), float(scale[0])
         return (values - self.y_mean_) / self.y_scale_, "regression"
 
-    def predict(self, X: ArrayLike) -> Array:
+    def _encode_more(self, y: NDArray[Any]) -> Array:
+        found: Array = (np.asarray(y, dtype=np.float64) - self.y_mean_) / self.y_scale_
+        return found
+
+    def predict(self, X: Inputs) -> Array:
         """The predicted target of each row."""
         output = self._outputs(X)[:, 0].double().numpy()  # type: ignore[attr-defined]
         value: Array = output * self.y_scale_ + self.y_mean_
@@ -59,13 +64,19 @@ class ClassifierTarget:
             )
         return code, task
 
-    def predict_proba(self, X: ArrayLike) -> Array:
+    def _encode_more(self, y: NDArray[Any]) -> NDArray[Any]:
+        place = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
+        if (unknown := y[self.classes_[place] != y]).size:
+            raise InputError(f"the validation rows have class {str(unknown[0])!r}, which no training row has")
+        return place.astype(np.float64 if len(self.classes_) == 2 else np.int64)
+
+    def predict_proba(self, X: Inputs) -> Array:
         """The probability of each class, in the order of `classes_`."""
         output: torch.Tensor = self._outputs(X)  # type: ignore[attr-defined]
         value: Array = probability(output.double(), self.task_).numpy()  # type: ignore[attr-defined]
         return value
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: Inputs) -> NDArray[Any]:
         """The likeliest class of each row."""
         likeliest = self.predict_proba(X).argmax(1)
         chosen: NDArray[Any] = self.classes_[likeliest]

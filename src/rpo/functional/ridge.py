@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
 Array = NDArray[np.float64]
 
@@ -44,19 +45,86 @@ def gcv_ridge(
     (3.0, 1.0, 2.0)
     """
     X, target = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    n = len(target)
+    return ridge_of(moments(X, target, weight), penalties=penalties, most=most, least=least)
+
+
+class Moments(NamedTuple):
+    """Weighted sums of squares and products of columns and target about their means, and their sums in each group.
+
+    Weights are scaled to sum to the number of rows, `n`. All that a ridge needs, however much is taken off of the
+    groups' means: looking at the rows once does for every fit.
+    """
+
+    n: int
+    middle: Array
+    mean: float
+    gram: Array
+    cross: Array
+    total: float
+    sums: Array
+    sums_y: Array
+    mass: Array
+
+
+def moments(
+    x: Array, y: Array, weight: ArrayLike | None = None, group: NDArray[np.intp] | None = None, n_groups: int = 1
+) -> Moments:
+    """Of rows, in one group if none are given.
+
+    >>> moments(np.array([[1.0], [3.0]]), np.array([1.0, 2.0])).gram.tolist()
+    [[2.0]]
+    """
+    n = len(y)
     w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64) * (n / np.sum(weight))
-    middle, mean = w @ X / n, float(w @ target / n)
-    xc, yc = X - middle, target - mean
-    gram = (xc * w[:, None]).T @ xc
-    scale = np.sqrt(np.maximum(np.diag(gram) / n, 0.0))
-    used = (scale > 1e-9 * np.maximum(np.abs(middle), 1e-300)) & (scale >= least)
+    middle, mean = w @ x / n, float(w @ y / n)
+    xc, yc = x - middle, y - mean
+    weighted = xc if weight is None else xc * w[:, None]
+    by = np.zeros(n, np.intp) if group is None else group
+    sums = csr_array((w, (by, np.arange(n))), shape=(n_groups, n)) @ xc
+    return Moments(
+        n,
+        middle,
+        mean,
+        weighted.T @ xc,
+        weighted.T @ yc,
+        float(w @ yc**2),
+        sums,
+        np.asarray(np.bincount(by, w * yc, n_groups), dtype=np.float64),
+        np.asarray(np.bincount(by, w, n_groups), dtype=np.float64),
+    )
+
+
+def ridge_of(
+    of: Moments,
+    theta: ArrayLike = 0.0,
+    *,
+    penalties: Array = PENALTIES,
+    most: float = 1.0,
+    least: float = 0.0,
+) -> Ridge:
+    r"""`gcv_ridge` of x_i − θ_g x̄_g and y_i − θ_g ȳ_g, from moments: Σ w x xᵀ − Σ_g (2θ_g − θ_g²) s_g s_gᵀ/m_g.
+
+    The intercept is that of the rows as they are.
+
+    >>> x, group = np.array([[0.0], [1.0], [0.0], [1.0]]), np.array([0, 0, 1, 1])
+    >>> of = moments(x, np.array([0.0, 1.0, 10.0, 11.0]), None, group, 2)
+    >>> ridge_of(of, 1.0).coef.round(3)
+    array([1.])
+    """
+    n, part = of.n, np.broadcast_to(np.asarray(theta, dtype=np.float64), of.mass.shape)
+    off = (2 * part - part**2) / np.maximum(of.mass, 1e-300)
+    middle, mean = (1 - part) @ of.sums / n, float((1 - part) @ of.sums_y / n)
+    gram = of.gram - (of.sums * off[:, None]).T @ of.sums - n * np.outer(middle, middle)
+    xy = of.cross - of.sums.T @ (off * of.sums_y) - n * middle * mean
+    total = of.total - float(off @ of.sums_y**2) - n * mean**2
+    # What is the same throughout every group is nothing then, not the rounding that is left of it.
+    scale = np.sqrt(np.where(np.diag(gram) > 1e-13 * np.diag(of.gram), np.maximum(np.diag(gram), 0.0) / n, 0.0))
+    used = (scale > 1e-9 * np.maximum(np.abs(of.middle), 1e-300)) & (scale >= least)
     safe = np.where(used, scale, 1.0)
     inverse = np.where(used, 1 / safe, 0.0)
     spectrum, basis = np.linalg.eigh(gram * np.outer(inverse, inverse))
     spectrum = np.maximum(spectrum, 0.0)
-    cross = basis.T @ (inverse * (xc.T @ (w * yc)))
-    total = float(w @ yc**2)
+    cross = basis.T @ (inverse * xy)
     weights = 1 / (spectrum[None] + penalties[:, None] * n)
     freedom = 1 + (spectrum * weights).sum(1)
     rss = total - 2 * weights @ cross**2 + weights**2 @ (spectrum * cross**2)
@@ -64,4 +132,4 @@ def gcv_ridge(
     gcv = np.where(freedom <= max(most * n, float(freedom.min())), gcv, np.inf)
     best = len(gcv) - 1 - int(np.argmin(gcv[::-1]))  # of equals the smoothest
     coef = inverse * (basis @ (weights[best] * cross))
-    return Ridge(coef, mean - float(middle @ coef), float(freedom[best]))
+    return Ridge(coef, of.mean - float(of.middle @ coef), float(freedom[best]))

@@ -13,6 +13,7 @@ NONE = 0.01  # degrees of freedom that are none
 # E[min(z², c²)] of a standard normal z.
 _CONSISTENT = float(chdtr(3, CLIP**2) + CLIP**2 * chdtrc(1, CLIP**2))
 _STEPS = 40
+_SETTLED = 1e-10
 
 
 class Scales(NamedTuple):
@@ -28,8 +29,8 @@ def scales(
     r"""σ_g with Σ_i min(r_i²/σ_g², c²) = β (n_g − k_g), β = E min(z², c²), c = 2.5 (Huber's second proposal, 1964).
 
     `used` holds k_g, the degrees of freedom that were spent on the group's residuals. log σ̂² has variance
-    Var ψ/(E zψ'(z)/2)²/n over all rows about the scale of their group, so heavy tails make it less sure; ν = 2/Var.
-    A group without rows has NaN and no freedom; where nearly all rows are wild, nothing is known of any.
+    Var ψ/(E zψ'(z)/2)²/n over all rows about the scale of their group, so heavy tails make it less sure; ν = 2/Var, at
+    most n − k. A group without rows has NaN and no freedom; where nearly all rows are wild, nothing is known of any.
 
     >>> r = np.random.default_rng(0).normal(size=4000) * np.repeat([1.0, 2.0], 2000)
     >>> r[0] = 1e6
@@ -49,10 +50,13 @@ def scales(
             np.bincount(g[low], w[low], n_groups), 1e-300
         )
     s2 = np.where(n > 0, np.maximum(start, 1e-300), 1.0)
-    for _ in range(_STEPS):
-        held = np.bincount(g, w * np.minimum(square / s2[g], CLIP**2), n_groups) / np.maximum(n, 1e-300)
-        s2 = s2 * np.where(held > 0, held / target, 1.0)
     some = n > 0
+    for _ in range(_STEPS):  # s ← s·held/target, which ends where they are equal, however far the start
+        held = np.bincount(g, w * np.minimum(square / s2[g], CLIP**2), n_groups) / np.maximum(n, 1e-300)
+        factor = np.where(held > 0, held / target, 1.0)
+        s2 = s2 * factor
+        if np.abs(factor[some] - 1).max(initial=0.0) < _SETTLED:
+            break
     z2 = square / s2[g]
     counted = np.minimum(z2, CLIP**2)
     total = max(float(w.sum()), 1e-300)
@@ -61,7 +65,8 @@ def scales(
     variance = float(w @ (counted - centre) ** 2 / total) / max(slope, 1e-6) ** 2
     flat = np.bincount(g, w * square, n_groups) == 0
     noise = np.where(some, np.where(flat, 0.0, np.sqrt(s2)), np.nan)
-    freedom = 2 * free / max(variance, 0.05)
+    # Rows of a small group look alike beside a scale of their own: never surer than squares of normal rows would be.
+    freedom = free * min(2 / max(variance, 0.05), 1.0)
     return Scales(noise, np.where(some & (freedom > NONE), freedom, 0.0))
 
 

@@ -37,7 +37,7 @@ def recalibrated(
     w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
     truth = np.zeros((n, classes))
     truth[np.arange(n), y] = 1.0
-    own, slope = np.zeros((n_domains, classes)), 1.0
+    own, slope, total = np.zeros((n_domains, classes)), 1.0, float(w.sum())
     p = softmax(log)
     for _ in range(_STEPS):
         gap = truth - p
@@ -47,9 +47,9 @@ def recalibrated(
         step = pull / (curve + 1 / PRIOR) * ((classes - 1) / classes)
         own = own + np.clip(step, -2.0, 2.0)
         own -= own.mean(1, keepdims=True)
-        score = float(w @ (gap * log).sum(1)) - n * 1e-3 * (slope - 1)
+        score = float(w @ (gap * log).sum(1)) - total * 1e-3 * (slope - 1)
         mean = (p * log).sum(1)
-        information = float(w @ ((p * log**2).sum(1) - mean**2)) + n * 1e-3
+        information = float(w @ ((p * log**2).sum(1) - mean**2)) + total * 1e-3
         slope = float(np.clip(slope + np.clip(score / information, -0.5, 0.5), 0.1, 3.0))
         p = softmax(slope * log + own[e])
         if np.abs(step).max() < 1e-8:

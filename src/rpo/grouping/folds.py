@@ -26,13 +26,15 @@ def folds_by_content(pieces: Iterable[ArrayLike], weight: ArrayLike, folds: int)
     return fold
 
 
-def folds_by_group(group: NDArray[np.intp], folds: int) -> Folds:
+def folds_by_group(group: NDArray[np.intp], folds: int, weight: ArrayLike | None = None) -> Folds:
     """The fold of each row, whole groups together, folds as even in rows as that allows: the largest group first.
+
+    With weights, groups count by the sum of theirs.
 
     >>> folds_by_group(np.array([0, 0, 0, 1, 2, 2]), 2).tolist()
     [0, 0, 0, 1, 1, 1]
     """
-    count = np.bincount(group)
+    count = np.bincount(group, None if weight is None else np.asarray(weight, dtype=np.float64))
     home = np.zeros(len(count), dtype=np.int64)
     load = np.zeros(folds)
     for g in np.argsort(-count, kind="stable"):

@@ -7,7 +7,7 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from rpo.judging.quality import Quality
+    from rpo.judging.result import Quality
 
 FULL = 2.0  # times the noise overall: the deepest colour
 FULL_CLASSES = 0.2  # more wrong labels than overall, likewise

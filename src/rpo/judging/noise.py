@@ -1,22 +1,22 @@
-"""Noise of groups of rows, a domain's level and relation taken out first, so that a shift is no noise.
+"""Noise of groups of rows, from what is left of them once level and relation of their domain are taken out.
 
 Both kinds of target answer the same questions: how noisy is a group, how sure is that, and what is a row of it worth.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import fdtrc, ndtr
+from scipy.special import ndtr
 
-from rpo.functional.ridge import Array, gcv_ridge
-from rpo.functional.scale import CLIP, Scales, between, exceeds, interval, log_variances, pooled, scales, shrunk
+from rpo.functional.ridge import Array
+from rpo.functional.scale import Scales, between, exceeds, interval, log_variances, pooled, scales, shrunk
 from rpo.functional.significance import SURE, holm
 from rpo.functional.statistics import MIN_ROWS
-from rpo.functional.turned import Rates, recalibrated, rest_of, turned
-from rpo.judging.residuals import Expected, Problem
+from rpo.functional.turned import Rates, rest_of, turned
 
+NOISY = SURE / 2  # the corrected p of a claim: domains and strata are asked, both together may err in 5 % of tables
 WORTH_TELLING = 1.2  # times the noise of the rest: less is nothing to act on, however sure it is
 MANY_WRONG = 0.02  # more wrong labels than the rest have, likewise
 ORDINARY_QUANTILE = 0.3  # from least to most noisy: what is usual, though half of the domains be bad
@@ -24,37 +24,25 @@ BOUND = 1.4  # noise up to so many times the usual costs a row nothing
 BOUND_CLASSES = 1.12  # the same for classes: 1/(1 − 2ε) at 5 % wrong labels
 NATURE = float(np.log(2.0))  # log variance beyond the usual that a stratum may have everywhere
 LEAST = 0.002  # what a row counts at the least
-TELLING = (
-    0.1  # of the classes' variance within domains, explained: below it wrong labels cannot be told from weak slopes
-)
 LEAST_SHARE = 1e-150  # of the largest residual, the noise of a domain at the least: squares of ratios are numbers
 FEWEST = 3  # rows from which on a weight heeds them; claims need more
 # Rows that are judged, at least. Of fewer labels, a share of wrong ones is a step function.
 FEWEST_JUDGED = {"regression": MIN_ROWS, "classification": 20}
 _ROUNDS = 20
-FEWEST_OWN = 12  # rows from which on a domain may have slopes of its own
-MOST_OWN = (
-    0.5  # of its rows, the freedom of these slopes at the most: with more columns than rows nothing would be left
-)
 
 Codes = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
-    """Of each domain: how far its level, and its relation, differ from what the columns say."""
-
-    offset: Array
-    error: Array
-    relation: Array
-    relation_p: Array
-
-
-@dataclass(frozen=True, eq=False)
 class NumberNoise:
-    """Residuals of numbers, in the target's unit; `spent` are the degrees of freedom a row's domain spent on it."""
+    """Residuals of numbers, in the target's unit.
+
+    `spent` are the degrees of freedom a row's domain spent on it; `apart` is what is left before the level of a small
+    domain is taken off, which would be the row itself if it has but one.
+    """
 
     residual: Array
+    apart: Array
     spent: Array
     weight: Array
     domain: Codes
@@ -68,7 +56,7 @@ class NumberNoise:
     @property
     def size(self) -> Array:
         """|r|/σ̃ of the row's domain."""
-        return np.abs(self.residual) / self._usual[self.domain]
+        return np.abs(self.apart) / self._usual[self.domain]
 
     @property
     def _usual(self) -> Array:
@@ -77,6 +65,17 @@ class NumberNoise:
         largest = float(size.max(initial=0.0)) or 1.0
         common = largest * float(np.sqrt(np.mean((size / largest) ** 2))) or 1.0
         return np.maximum(np.where(np.isfinite(found), found, common), LEAST_SHARE * largest)
+
+    def some(self, rows: NDArray[np.intp]) -> "NumberNoise":
+        """Of some of the rows."""
+        return replace(
+            self,
+            residual=self.residual[rows],
+            apart=self.apart[rows],
+            spent=self.spent[rows],
+            weight=self.weight[rows],
+            domain=self.domain[rows],
+        )
 
     def _scales(self, residual: Array, group: Codes, n_groups: int, fewest: int = MIN_ROWS) -> Scales:
         spent = np.bincount(group, self.weight * self.spent, n_groups)
@@ -95,7 +94,7 @@ class NumberNoise:
         rest, _ = pooled(compared)
         low, high = interval(plain)
         ratio = np.where(judged & (rest > 0), compared.noise / np.where(rest > 0, rest, 1.0), np.nan)
-        p = _corrected(exceeds(compared, WORTH_TELLING), judged)
+        p = corrected(exceeds(compared, WORTH_TELLING), judged)
         seen = plain.freedom > 0
         return pd.DataFrame(
             {
@@ -106,7 +105,7 @@ class NumberNoise:
                 "ratio": ratio,
                 "p": p,
                 "judged": judged,
-                "noisy": np.nan_to_num(p, nan=1.0) < SURE,
+                "noisy": np.nan_to_num(p, nan=1.0) < NOISY,
             }
         )
 
@@ -143,7 +142,16 @@ class NumberNoise:
         domain is its nature, up to twice the usual variance: to weigh it down would take the stratum from the model.
         """
         level, nature, count = self._levels(stratum, n_strata)
-        level = level + np.maximum(nature - _quantile(nature, count.sum(0), ORDINARY_QUANTILE) - NATURE, 0.0)
+        # Of a stratum with few rows hardly anything is sure: its noise is drawn to the others', less two errors.
+        variance = log_variances(self._scales(self.residual, stratum, n_strata, FEWEST)).freedom
+        known = np.isfinite(variance)
+        sure = np.zeros(n_strata)
+        if known.any():
+            centre, tau2 = between(nature[known], variance[known])
+            error = np.sqrt(tau2 * variance[known] / np.maximum(tau2 + variance[known], 1e-300))
+            sure[:] = centre
+            sure[known] += tau2 / (tau2 + variance[known]) * (nature[known] - centre) - 2 * error
+        level = level + np.maximum(sure - _quantile(nature, count.sum(0), ORDINARY_QUANTILE) - NATURE, 0.0)
         usual = np.exp(_usual(level, count))
         worth = (usual + misfit) / np.maximum(np.exp(level) + misfit, 1e-300)
         return np.where(worth < BOUND**-2, np.maximum(worth, LEAST), 1.0)
@@ -175,6 +183,16 @@ class LabelNoise:
         given = self.probability[np.arange(len(self.label)), self.label]
         return np.asarray(np.sqrt(-2 * np.log(np.clip(given, 1e-12, 1.0))))
 
+    def some(self, rows: NDArray[np.intp]) -> "LabelNoise":
+        """Of some of the rows."""
+        return replace(
+            self,
+            probability=self.probability[rows],
+            label=self.label[rows],
+            weight=self.weight[rows],
+            domain=self.domain[rows],
+        )
+
     def _turned(self, group: Codes, n_groups: int) -> Rates:
         found = turned(self.probability, self.label, group, n_groups, self.weight)
         few = (np.bincount(group, self.weight > 0, n_groups) < FEWEST_JUDGED["classification"]) | (not self.clear)
@@ -187,7 +205,7 @@ class LabelNoise:
         error = np.sqrt(np.where(np.isfinite(found.variance), found.variance, 1.0))
         excess = np.where(judged, found.rate - np.nan_to_num(rest.rate), np.nan)
         spread = np.sqrt(np.where(judged, found.variance + rest.variance, 1.0))
-        p = _corrected(ndtr(-(np.nan_to_num(excess) - MANY_WRONG) / spread), judged)
+        p = corrected(ndtr(-(np.nan_to_num(excess) - MANY_WRONG) / spread), judged)
         return pd.DataFrame(
             {
                 "n": np.bincount(group, self.weight, n_groups),
@@ -197,7 +215,7 @@ class LabelNoise:
                 "ratio": excess,
                 "p": p,
                 "judged": judged,
-                "noisy": np.nan_to_num(p, nan=1.0) < SURE,
+                "noisy": np.nan_to_num(p, nan=1.0) < NOISY,
             }
         )
 
@@ -242,127 +260,6 @@ def _sums(place: Codes, weight: Array, shape: tuple[int, int]) -> Array:
 Noise = NumberNoise | LabelNoise
 
 
-def number_noise(problem: Problem, expected: Expected) -> tuple[NumberNoise, Levels]:
-    r"""Residuals less a level and a line of every domain's own, shrunk by cross-validation; wild ones drawn in before.
-
-    The offset is the mean of y − f(x), f fitted to all domains with an intercept each: a level that its columns do not
-    explain. The relation is the share of the variance that the line takes away.
-
-    >>> x = np.tile(np.linspace(0, 1, 100), 2)[:, None]
-    >>> domain = np.repeat([0, 1], 100)
-    >>> some = Problem(x, x[:, 0] + 5 * domain, domain, 2, 0, np.ones(200))
-    >>> number_noise(some, Expected(x[:, 0], x[:, 0], np.ones(1)))[1].offset.tolist()
-    [0.0, 5.0]
-    """
-    y, e, w = problem.y, problem.domain, problem.weight
-    first = y - expected.value
-    plain = y - expected.plain
-    residual, spent = first.copy(), np.zeros(len(y))
-    relation, chance = np.zeros(problem.n_domains), np.ones(problem.n_domains)
-    offset, error = np.zeros(problem.n_domains), np.full(problem.n_domains, np.inf)
-    order = np.argsort(e, kind="stable")
-    ends = np.cumsum(np.bincount(e, minlength=problem.n_domains))
-    for d, rows in enumerate(np.split(order, ends[:-1])):
-        rows = rows[w[rows] > 0]
-        n = float(w[rows].sum())
-        if len(rows) == 0:
-            continue
-        drawn, scale = _drawn_in(first[rows])
-        offset[d] = np.average(_drawn_in(plain[rows])[0], weights=w[rows])
-        if len(rows) < FEWEST_OWN or problem.n_domains == 1:
-            middle = np.average(drawn, weights=w[rows])
-            residual[rows] -= middle
-            used = 1.0
-        else:
-            line = gcv_ridge(problem.X[rows], drawn, w[rows], most=MOST_OWN)
-            value = line(problem.X[rows])
-            residual[rows] -= value
-            used = min(line.freedom, n / 2)
-            total, left = n * float(np.var(drawn)), float(w[rows] @ (drawn - value) ** 2)
-            if used > 1.01 and total > 0:
-                relation[d] = max(0.0, 1 - (left / max(n - used, 1.0)) / (total / max(n - 1, 1.0)))
-                ratio = max(total - left, 0.0) / (used - 1) / max(left / max(n - used, 1.0), 1e-300)
-                chance[d] = float(fdtrc(used - 1, max(n - used, 1.0), ratio))
-        spent[rows] = used / max(n, 1.0)
-        error[d] = scale / np.sqrt(max(n, 1.0))
-    return NumberNoise(residual, spent, w, e, problem.n_domains), Levels(offset, error, relation, chance)
-
-
-def label_noise(problem: Problem, expected: Expected) -> tuple[LabelNoise, Levels]:
-    """Probabilities recalibrated with log odds of every domain's own, so that prevalence is an offset and no noise.
-
-    The offset of a domain is the mean of label less probability of the class for which that is largest.
-    """
-    y, e, w = problem.y.astype(np.intp), problem.domain, problem.weight
-    p, _ = recalibrated(expected.value, y, e, problem.n_domains, w)
-    truth = np.zeros_like(p)
-    truth[np.arange(len(y)), y] = 1.0
-    # Without the domains' own log odds, for what a domain's level is beyond its columns.
-    plain, _ = recalibrated(expected.value, y, np.zeros_like(e), 1, w)
-    mass = np.maximum(np.bincount(e, w, problem.n_domains), 1e-300)
-    gap = np.stack([np.bincount(e, w * column, problem.n_domains) for column in (truth - plain).T], 1) / mass[:, None]
-    spread = np.stack([np.bincount(e, w * q * (1 - q), problem.n_domains) for q in plain.T], 1) / mass[:, None] ** 2
-    most = (
-        np.zeros(problem.n_domains, np.intp) + 1 if p.shape[1] == 2 else np.abs(gap / np.sqrt(spread + 1e-12)).argmax(1)
-    )
-    every = np.arange(problem.n_domains)
-    levels = Levels(
-        gap[every, most], np.sqrt(np.maximum(spread[every, most], 1e-12)), *_other_relation(problem, p, truth)
-    )
-    middle = np.stack([np.bincount(e, w * q, problem.n_domains) for q in p.T], 1) / mass[:, None]
-    told = float(w @ ((p - middle[e]) ** 2).sum(1)) / max(float(w @ (middle * (1 - middle)).sum(1)[e]), 1e-300)
-    return LabelNoise(p, y, w, e, problem.n_domains, told >= TELLING), levels
-
-
-def _other_relation(problem: Problem, p: Array, truth: Array) -> tuple[Array, Array]:
-    """Of each domain the share of its residual variance that slopes of its own explain, and its p.
-
-    Wrong labels bend all slopes by one factor, another prevalence shifts them: residuals along 1 − Cp_c and p_c p_k.
-    Only what slopes explain beyond that says that the columns mean something else there.
-    """
-    share, chance = np.zeros(problem.n_domains), np.ones(problem.n_domains)
-    if problem.n_domains == 1:
-        return share, chance
-    classes = p.shape[1]
-    order = np.argsort(problem.domain, kind="stable")
-    ends = np.cumsum(np.bincount(problem.domain, minlength=problem.n_domains))
-    for d, rows in enumerate(np.split(order, ends[:-1])):
-        rows = rows[problem.weight[rows] > 0]
-        if len(rows) < 2 * FEWEST_OWN:
-            continue
-        ps = []
-        for c in range(1 if classes == 2 else 0, classes):
-            q = p[rows, c]
-            spread = np.sqrt(np.maximum(q * (1 - q), 1e-4))
-            bent = np.column_stack([np.ones(len(rows)), 1 - classes * q, q[:, None] * p[rows]]) / spread[:, None]
-            x = (problem.X[rows] - problem.X[rows].mean(0)) / spread[:, None]
-            basis, _ = np.linalg.qr(bent)
-            left = (truth[rows, c] - q) / spread
-            left = left - basis @ (basis.T @ left)
-            x = x - basis @ (basis.T @ x)
-            line = gcv_ridge(x, left, problem.weight[rows], most=MOST_OWN)
-            used, n = line.freedom - 1, len(rows)
-            total, rest = float(left @ left), float(((left - line(x)) ** 2).sum())
-            if used < 0.01 or total <= 0:
-                continue
-            ratio = max(total - rest, 0.0) / used / max(rest / max(n - len(bent.T) - used, 1.0), 1e-300)
-            ps.append(float(fdtrc(used, max(n - len(bent.T) - used, 1.0), ratio)))
-            share[d] = max(
-                share[d], 1 - (rest / max(n - len(bent.T) - used, 1.0)) / (total / max(n - len(bent.T), 1.0))
-            )
-        chance[d] = min([1.0, *(len(ps) * one for one in ps)])
-    return share, _corrected(chance, np.ones(problem.n_domains, dtype=bool))
-
-
-def _drawn_in(values: Array) -> tuple[Array, float]:
-    """Values with the wild ones at 2.5 deviations, and that deviation (by the median)."""
-    centre = float(np.median(values))
-    scale = float(np.median(np.abs(values - centre))) / 0.6745
-    if scale == 0:
-        scale = float(np.std(values))
-    return np.clip(values, centre - CLIP * scale, centre + CLIP * scale), scale
-
-
 def _deviations(gap: Array, variance: Array, known: NDArray[np.bool_]) -> tuple[Array, Array]:
     """What cells have beyond domain and stratum, shrunk, and what strata have; zero where nothing is known."""
     safe = np.where(known, np.where(np.isfinite(variance), variance, 1.0), 1.0)
@@ -390,7 +287,7 @@ def _quantile(level: Array, count: Array, q: float) -> float:
     return float(level.ravel()[order[np.searchsorted(below, q * below[-1])]])
 
 
-def _corrected(p: Array, judged: NDArray[np.bool_]) -> Array:
+def corrected(p: Array, judged: NDArray[np.bool_]) -> Array:
     """Holm's correction among those that were judged; NaN for the others."""
     found = holm([float(value) if there else None for value, there in zip(p, judged, strict=True)])
     return np.array([np.nan if value is None else value for value in found])

@@ -10,7 +10,7 @@ from rpo.functional.ridge import Array
 from rpo.functional.statistics import borrow, cell_weight, r_hat, shrink, sigma
 
 if TYPE_CHECKING:
-    from rpo.judging.quality import Quality
+    from rpo.judging.result import Quality
 
 
 def penalties(found: "Quality") -> pd.DataFrame:

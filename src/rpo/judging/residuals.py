@@ -1,18 +1,23 @@
 """What every row should have been by models that did not see it: out of row, and out of domain."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 from sklearn.base import clone, is_classifier
+from sklearn.dummy import DummyClassifier
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from rpo.exceptions import InputError
 from rpo.functional.ridge import Array
 from rpo.grouping.folds import Folds, content, folds_by_content, folds_by_group
-from rpo.judging.learners import Additive, automatic
+from rpo.judging.bases import Binned, Coarse
+from rpo.judging.learners import Additive, automatic, fit_boosted
+from rpo.judging.named import named
 from rpo.mapped import blocks
 from rpo.progress import Bar, Show
 
@@ -37,20 +42,28 @@ class Problem:
 
     def learners(self) -> list[Any]:
         """The estimators whose predictions are stacked."""
-        if isinstance(self.estimator, str) and self.estimator == "auto":
-            return automatic(self.n_classes > 0)
-        if not hasattr(self.estimator, "fit"):
-            raise InputError(f"estimator must be 'auto' or a scikit-learn estimator, got {self.estimator!r}")
+        if isinstance(self.estimator, str):
+            classes = self.n_classes > 0
+            return automatic(classes) if self.estimator == "auto" else [named(self.estimator, classes=classes)]
+        if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
+            raise InputError(f"estimator must be a name or a scikit-learn estimator, got {self.estimator!r}")
         if is_classifier(self.estimator) != (self.n_classes > 0):
             kind, other = ("classes", "classifier") if self.n_classes else ("numbers", "regressor")
             raise InputError(f"the target is {kind}: estimator must be a {other}, got {type(self.estimator).__name__}")
         return [self.estimator]
 
+    def part(self, rows: NDArray[np.intp]) -> "Problem":
+        """Some of the rows."""
+        unit = None if self.unit is None else np.unique(self.unit[rows], return_inverse=True)[1]
+        return replace(
+            self, X=self.X[rows], y=self.y[rows], domain=self.domain[rows], weight=self.weight[rows], unit=unit
+        )
+
     def folds(self) -> Folds:
         """The fold of each row: by content, or all rows of one unit together."""
         if self.unit is not None:
-            return folds_by_group(self.unit, min(FOLDS, int(self.unit.max()) + 1))
-        return folds_by_content((self.X[some] for some in blocks(len(self.X))), np.ones(len(self.X)), FOLDS)
+            return folds_by_group(self.unit, min(FOLDS, int(self.unit.max()) + 1), self.weight)
+        return folds_by_content((self.X[some] for some in blocks(len(self.X))), self.weight, FOLDS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,71 +92,118 @@ def out_of_domain(problem: Problem, weight: Array | None = None, progress: Show 
     """Each row by models of other domains; nothing to say of a single domain."""
     if problem.n_domains < 2:
         return None
-    fold = folds_by_group(problem.domain, min(FOLDS, problem.n_domains))
+    fold = folds_by_group(problem.domain, min(FOLDS, problem.n_domains), problem.weight)
     return _cross_fit(problem, fold, weight, levels=False, progress=progress, label="judging domains")
 
 
 def _cross_fit(
     problem: Problem, fold: Folds, weight: Array | None, *, levels: bool, progress: Show, label: str
 ) -> Expected:
+    """Fit on the rows of a sample outside each fold, mix by what is said of its rows, and ask of all rows."""
     learners, n = problem.learners(), len(problem.y)
-    kept = sample_by_domain(problem)
-    shape = (len(learners), n, problem.n_classes) if problem.n_classes else (len(learners), n)
-    plain, own = np.zeros(shape), np.zeros(n)
     counts = problem.weight if weight is None else problem.weight * weight
-    even = bool((counts == counts[0]).all())
+    rows = np.flatnonzero(sample_by_domain(problem))
+    some = _Sample(problem.part(rows), fold[rows], counts[rows])
     levels = levels and problem.n_classes == 0 and problem.n_domains > 1
     numbers = np.unique(fold)
     with Bar(len(numbers) * len(learners), label, progress) as bar:
-        for f in numbers:
-            seen, held = (fold != f) & kept & (counts > 0), fold == f
-            if not seen.any():
-                raise InputError("there are too few different rows to judge any of them: at least two are needed")
-            x, y = problem.X[seen], problem.y[seen]
-            w = None if even else counts[seen]
-            if levels:  # the additive learner finds the domains' levels; the others learn what is left
-                additive = next((one for one in learners if isinstance(one, Additive)), Additive(trees=False))
-                fitted = clone(additive).fit(x, y, w, problem.domain[seen])
-                offset = np.zeros(problem.n_domains)
-                offset[: len(fitted.offset_)] = fitted.offset_
-                own[held] = offset[problem.domain[held]]
-                y = y - offset[problem.domain[seen]]
-            for k, learner in enumerate(learners):
-                if levels and learner is additive:
-                    plain[k, held] = fitted.predict(problem.X[held])
-                else:
-                    plain[k, held] = _fitted(learner, x, y, w, problem.n_classes, problem.X[held], problem.domain[seen])
-                bar.advance()
-    target = problem.y - own if not problem.n_classes else problem.y
-    shares = stacked(plain, target, counts)
+        models = [some.fitted(f, learners, levels, bar) for f in numbers]
+    shape = (len(learners), len(rows), problem.n_classes) if problem.n_classes else (len(learners), len(rows))
+    plain, own = np.zeros(shape), np.zeros(len(rows))
+    for f, (fits, offset) in zip(numbers, models, strict=True):
+        held = some.fold == f
+        own[held] = offset[some.problem.domain[held]]
+        for k, model in enumerate(fits):
+            plain[k, held] = outputs(model, some.problem.X[held], problem.n_classes)
+    target = some.problem.y if problem.n_classes else some.problem.y - own
+    shares = stacked(plain, target, some.counts)
     mixed = np.tensordot(shares, plain, 1)
+    if len(rows) < n:  # the rows beyond the sample, by those learners that have a part
+        said, level = np.zeros((n, *shape[2:])), np.zeros(n)
+        said[rows], level[rows] = mixed, own
+        beyond = np.ones(n, dtype=bool)
+        beyond[rows] = False
+        for f, (fits, offset) in zip(numbers, models, strict=True):
+            held = np.flatnonzero((fold == f) & beyond)
+            level[held] = offset[problem.domain[held]]
+            for block in blocks(len(held)):
+                x = problem.X[held[block]]
+                said[held[block]] = sum(
+                    share * outputs(model, x, problem.n_classes)
+                    for share, model in zip(shares, fits, strict=True)
+                    if share > 0
+                )
+        mixed, own = said, level
     return Expected(mixed if problem.n_classes else mixed + own, mixed, shares)
 
 
-def _fitted(
-    learner: Any, x: Array, y: NDArray[Any], w: Array | None, classes: int, new: Array, domain: NDArray[np.intp]
-) -> Array:
-    """Predictions for new rows: numbers, or the probability of every class, those not seen among them."""
-    if classes and len(np.unique(y)) == 1:
-        certain = np.zeros((len(new), classes))
-        certain[:, y[0]] = 1.0
-        return certain
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """The rows that models see, their folds, and what they count."""
+
+    problem: Problem
+    fold: Folds
+    counts: Array
+
+    @cached_property
+    def binned(self) -> Binned:
+        """The rows in bins that all trees share."""
+        bins = Coarse().fit(self.problem.X[self.counts > 0])
+        return Binned(bins, bins.transform(self.problem.X))
+
+    def fitted(self, f: int, learners: list[Any], levels: bool, bar: Bar) -> tuple[list[Any], Array]:
+        """The learners fitted to the rows outside a fold, and the level of every domain, if these are asked for."""
+        problem = self.problem
+        seen = np.flatnonzero((self.fold != f) & (self.counts > 0))
+        if len(seen) == 0:
+            what = "different rows" if problem.unit is None else "units"
+            raise InputError(f"there are too few {what} to judge any row by the others: at least two are needed")
+        x, y, domain = problem.X[seen], problem.y[seen], problem.domain[seen]
+        counts = self.counts[seen]
+        w = None if (counts == counts[0]).all() else counts
+        additive = next((one for one in learners if isinstance(one, Additive)), None)
+        offset, curves = np.zeros(problem.n_domains), None
+        if levels or additive:
+            curves = clone(additive or Additive(trees=False))
+            curves.fit(x, y, w, domain if levels else None, self.binned.rows(seen) if curves.trees else None)
+        if levels and curves:  # it finds the domains' levels; the others learn what is left
+            offset[: len(curves.offset_)] = curves.offset_
+            y = y - offset[domain]
+        models = []
+        for learner in learners:
+            if curves and learner is additive:
+                models.append(curves)
+            elif problem.n_classes and len(np.unique(y)) == 1:
+                models.append(DummyClassifier().fit(x, y))  # one class is all that was seen
+            elif isinstance(learner, Pipeline) and isinstance(learner[0], Coarse):
+                models.append(fit_boosted(clone(learner), x, y, w, self.binned.rows(seen)))
+            else:
+                models.append(_fitted(learner, x, y, w, domain))
+            bar.advance()
+        return models, offset
+
+
+def _fitted(learner: Any, x: Array, y: NDArray[Any], w: Array | None, domain: NDArray[np.intp]) -> Any:
+    """Any estimator fitted, with weights and domains if it asks for them."""
     model = clone(learner)
     given: dict[str, Any] = {}
-    if has_fit_parameter(model, "domains") and not isinstance(
-        model, Additive
-    ):  # one of ours, or one that asks for them
+    if has_fit_parameter(model, "domains") and not isinstance(model, Additive):  # its own are intercepts
         given["domains"] = domain
     if w is not None:
         if hasattr(model, "steps"):
             given[f"{model.steps[-1][0]}__sample_weight"] = w
         elif has_fit_parameter(model, "sample_weight"):
             given["sample_weight"] = w
-    model.fit(x, y, **given)
-    if not classes:
-        return np.asarray(model.predict(new), dtype=np.float64).reshape(len(new))
-    value = np.zeros((len(new), classes))
-    value[:, np.asarray(model.classes_, dtype=np.intp)] = model.predict_proba(new)
+    return model.fit(x, y, **given)
+
+
+def outputs(model: Any, x: Array, n_classes: int) -> Array:
+    """What a fitted learner says of rows: `(n,)` numbers, or `(n, C)` probabilities, also of classes it never saw."""
+    if not n_classes:
+        return np.asarray(model.predict(x), dtype=np.float64).reshape(len(x))
+    value = np.zeros((len(x), n_classes))
+    if len(x):
+        value[:, np.asarray(model.classes_, dtype=np.intp)] = model.predict_proba(x)
     return value
 
 
@@ -182,14 +242,15 @@ def sample_by_domain(problem: Problem) -> NDArray[np.bool_]:
     n = len(problem.y)
     if n <= MOST_ROWS:
         return np.ones(n, dtype=bool)
-    count = np.sort(np.bincount(problem.domain, minlength=problem.n_domains))
+    there = problem.weight > 0
+    sizes = np.bincount(problem.domain, there, problem.n_domains).astype(np.intp)
+    count = np.sort(sizes)
     below = np.cumsum(count) - count
     quota = (MOST_ROWS - below) // (len(count) - np.arange(len(count)))
     most = int(quota[np.argmax(count >= quota)]) if (count >= quota).any() else int(count[-1])
     key = content((problem.X[some] for some in blocks(n)), salt=1)
-    order = np.lexsort((key, problem.domain))
-    sizes = np.bincount(problem.domain, minlength=problem.n_domains)
-    place = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    order = np.lexsort((key, problem.domain, ~there))[: int(there.sum())]
+    place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     kept = np.zeros(n, dtype=bool)
     kept[order[place < most]] = True
     return kept

@@ -10,18 +10,21 @@ from rpo.frames.naming import strata_names
 from rpo.frames.preparing import Prepared
 from rpo.functional.ridge import Array
 from rpo.functional.significance import SURE
+from rpo.functional.turned import recalibrated
 from rpo.grouping import NamedStrata, find_strata
 from rpo.grouping.strata import codes
 from rpo.io import Grouping
 from rpo.judging.learners import boosted
 from rpo.judging.noise import Noise, NumberNoise
-from rpo.judging.residuals import Problem, sample_by_domain
+from rpo.judging.residuals import Problem, outputs, sample_by_domain, stacked
 
 SEARCHED = 4_000  # rows that the search for strata looks at
 
 
-def strata_of(ready: Prepared, problem: Problem, noise: Noise, grouping: Grouping, seed: int) -> NamedStrata:
-    """Those given; else those found by the size of what is left of each row, among the features, never the target."""
+def strata_of(
+    ready: Prepared, problem: Problem, size: Array, rows: NDArray[np.intp], grouping: Grouping, seed: int
+) -> NamedStrata:
+    """Those given; else those found by the `size` of what is left of some rows, among features, never the target."""
     if ready.strata is not None:
         used, label = np.unique(ready.strata.labels, return_inverse=True)
         return NamedStrata(label.astype(np.intp), tuple(ready.strata.names[k] for k in used))
@@ -30,10 +33,13 @@ def strata_of(ready: Prepared, problem: Problem, noise: Noise, grouping: Groupin
         return NamedStrata(label, tuple(f"{ready.target} {name}" for name in classes))
     if grouping == "none":
         return NamedStrata(np.zeros(len(problem.y), np.intp), ("all rows",))
+    squared, counts = np.zeros(len(problem.y)), np.zeros(len(problem.y))
+    squared[rows], counts[rows] = size**2, problem.weight[rows]
     found = find_strata(
         problem.X,
-        noise.size**2,
+        squared,
         problem.domain,
+        sample_weight=counts,
         random_state=seed,
         feature_names=ready.names,
         max_rows=SEARCHED,
@@ -52,7 +58,7 @@ def strata_table(problem: Problem, noise: Noise, strata: NamedStrata, seed: int)
     table = noise.table(strata.labels, len(strata.names), relative=True)
     if strata.searched and table["noisy"].any() and not _holds_in_halves(problem, noise, seed):
         table["noisy"] = False
-    if table["noisy"].any() and isinstance(noise, NumberNoise):
+    if table["noisy"].any():
         again = second_learner(problem, noise).table(strata.labels, len(strata.names), relative=True)
         table["noisy"] &= again["noisy"]
     return table
@@ -66,7 +72,7 @@ def _holds_in_halves(problem: Problem, noise: Noise, seed: int) -> bool:
             problem.X,
             noise.size**2,
             problem.domain,
-            sample_weight=seen.astype(np.float64),
+            sample_weight=np.where(seen, problem.weight, 0.0),
             random_state=seed,
             max_rows=SEARCHED,
         )
@@ -81,14 +87,32 @@ def only(noise: Noise, rows: NDArray[np.bool_]) -> Noise:
     return replace(noise, weight=np.where(rows, noise.weight, 0.0))
 
 
-def second_learner(problem: Problem, noise: NumberNoise) -> NumberNoise:
-    """What larger boosted trees leave of the residuals, out of row."""
+def second_learner(problem: Problem, noise: Noise) -> Noise:
+    """What larger boosted trees leave, out of row: of the residuals of numbers; of labels beside what was expected.
+
+    For labels the two are mixed as they predict best, and the domains' own log odds found anew.
+    """
     fold, kept = problem.folds(), sample_by_domain(problem)
-    left: Array = noise.residual.copy()
+    kept &= noise.weight > 0
+    if isinstance(noise, NumberNoise):
+        left: Array = noise.residual.copy()
+        for f in np.unique(fold):
+            seen, held = (fold != f) & kept, fold == f
+            trees = boosted(max_iter=150, max_leaf_nodes=31)
+            limit = 3 * float(np.std(noise.residual[seen]))
+            trees.fit(problem.X[seen], np.clip(noise.residual[seen], -limit, limit))
+            left[held] -= trees.predict(problem.X[held])
+        return replace(noise, residual=left)
+    said = np.zeros_like(noise.probability)
     for f in np.unique(fold):
         seen, held = (fold != f) & kept, fold == f
-        trees = boosted(max_iter=150, max_leaf_nodes=31)
-        limit = 3 * float(np.std(noise.residual[seen]))
-        trees.fit(problem.X[seen], np.clip(noise.residual[seen], -limit, limit))
-        left[held] -= trees.predict(problem.X[held])
-    return replace(noise, residual=left)
+        trees = boosted(classes=True, max_iter=100, max_leaf_nodes=31)
+        if len(np.unique(noise.label[seen])) == 1:
+            said[held, noise.label[seen][0]] = 1.0
+            continue
+        trees.fit(problem.X[seen], noise.label[seen])
+        said[held] = outputs(trees, problem.X[held], noise.probability.shape[1])
+    both = np.stack([noise.probability, said])
+    mixed = np.tensordot(stacked(both, noise.label, noise.weight), both, 1)
+    p, _ = recalibrated(mixed, noise.label, noise.domain, noise.n_domains, noise.weight)
+    return replace(noise, probability=p)

@@ -10,7 +10,7 @@ from rpo.judging.columns.findings import MOST_NAMED, Speech, percent, sentence
 from rpo.judging.noise import FEWEST_JUDGED
 
 if TYPE_CHECKING:
-    from rpo.judging.quality import Quality
+    from rpo.judging.result import Quality
 
 MOST_FINDINGS = 5
 MOST_COLUMNS = 3  # of them about columns, if there is something else to say
@@ -25,6 +25,7 @@ def findings(found: "Quality") -> tuple[Said, ...]:
     speech = Speech(found.prepared.domain or "domain", tuple(str(name) for name in found.domains["domain"]))
     about = [(f.weight >= GRAVE, ("columns", f.words)) for f in found.columns.findings if f.wrong]
     judged = _some(
+        ("rows", repeated(found)),
         ("domains", noisy_domains(found, speech)),
         ("features", suspicious_features(found, speech)),
         ("domains", other_relations(found, speech)),
@@ -41,6 +42,16 @@ def findings(found: "Quality") -> tuple[Said, ...]:
 
 def _some(*said: Said) -> list[Said]:
     return [one for one in said if one[1]]
+
+
+def repeated(found: "Quality") -> str:
+    """How many rows are copies."""
+    if not found.copies:
+        return ""
+    return (
+        f"{found.copies:,} of {len(found.prepared.y):,} rows repeat another row in every column: drop them if they are "
+        "copies, because they make every difference look surer than it is."
+    )
 
 
 def _extent(found: "Quality", speech: Speech) -> str:

@@ -9,7 +9,7 @@ from rpo.engine.data import Batch
 from rpo.engine.method import BOTH, State, Terms, Values, method, uniform
 from rpo.engine.nets import Net, Params
 from rpo.exceptions import InputError
-from rpo.functional.screening import screen
+from rpo.functional.heterogeneity import screen
 from rpo.methods.terms import L2, risk, squared_norm
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def kept_features(run: "Preparation", alpha: Tensor, importance: Tensor | None =
     kept = []
     for model in range(run.models):
         domain, stratum, weight = run.rows(model)
-        x = (data.x[model] if data.stacked else data.x).cpu().numpy()
+        x = (data.tensor[model] if data.stacked else data.tensor).cpu().numpy()
         y = (data.y[model] if data.stacked else data.y).cpu().numpy()
         targets = y[:, None] if data.task != "multiclass" else np.eye(data.n_classes)[y]
         trust = None if importance is None else importance[model].cpu().numpy()
@@ -55,6 +55,7 @@ def predict(net: Net, params: Params, state: State, x: Tensor) -> Tensor:
     },
     prepare=prepare,
     predict=predict,
+    at_once=True,
     cite="control",
     reference="A control of this library: Cochran. The Combination of Estimates from Different Experiments. "
     "Biometrics 10(1), 1954.",

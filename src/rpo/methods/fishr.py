@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def prepare(run: "Preparation") -> State:
     """No variances yet."""
     weights = run.data.n_outputs * run.net.head_inputs(torch.zeros(1, run.net.n_features)).shape[1]
-    return {"variance": torch.zeros(run.models, run.data.n_domains, weights).to(run.data.x)}
+    return {"variance": torch.zeros(run.models, run.data.n_domains, weights).to(run.data.weight)}
 
 
 @method(

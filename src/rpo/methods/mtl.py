@@ -24,7 +24,7 @@ def parts(net: Net, n_domains: int, n_classes: int, options: Mapping[str, Any]) 
 def prepare(run: "Preparation") -> State:
     """No embedding yet."""
     width = torch.zeros(run.models, run.data.n_domains, run.net.n_features)
-    return {"embedding": width.to(run.data.x), "ema": run.number("ema")}
+    return {"embedding": width.to(run.data.weight), "ema": run.number("ema")}
 
 
 def predict(net: Net, params: Params, state: State, x: Tensor) -> Tensor:
@@ -50,6 +50,7 @@ def predict(net: Net, params: Params, state: State, x: Tensor) -> Tensor:
     parts=parts,
     prepare=prepare,
     predict=predict,
+    at_once=True,
     cite="Blanchard et al. 2021",
     reference="Blanchard, Deshmukh, Dogan, Lee & Scott. Domain Generalization by Marginal Transfer Learning. "
     "Journal of Machine Learning Research 22(2), 2021.",

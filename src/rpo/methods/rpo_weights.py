@@ -61,7 +61,7 @@ def _kept(run: "Preparation") -> Tensor:
     """Ones and zeros by feature, `(K, d)`; a one for all where rows are not a table of features."""
     data, alpha = run.data, run.number("alpha")
     if len(data.row_shape) != 1:
-        return data.x.new_ones(run.models, 1)
+        return data.tensor.new_ones(run.models, 1)
     if data.stacked or data.weight.dim() == 2 or bool((alpha != alpha[0]).any()):
         return _most(kept_features(run, alpha))
     return _most(kept_features(run.part(slice(1)), alpha)).expand(run.models, -1).contiguous()  # all the same
@@ -78,16 +78,16 @@ def _masked(data: Data, kept: Tensor) -> Data:
     if bool((kept == 1).all()):
         return data
     if data.stacked or bool((kept != kept[0]).any()):
-        x = data.x if data.stacked else data.x.expand(len(kept), *data.x.shape)
+        x = data.tensor if data.stacked else data.tensor.expand(len(kept), *data.tensor.shape)
         shared = (
             {} if data.stacked else {name: getattr(data, name).expand(len(kept), -1) for name in COLUMNS if name != "x"}
         )
         return replace(data, x=x * kept[:, None], **shared)
-    if data.x.nbytes < LARGE or data.x.device.type != "cpu":
-        return replace(data, x=data.x * kept[0])
-    masked = torch.from_numpy(on_disk(tuple(data.x.shape), data.x.numpy().dtype))
+    if data.tensor.nbytes < LARGE or data.tensor.device.type != "cpu":
+        return replace(data, x=data.tensor * kept[0])
+    masked = torch.from_numpy(on_disk(tuple(data.tensor.shape), data.tensor.numpy().dtype))
     for rows in blocks(len(masked)):
-        torch.mul(data.x[rows], kept[0], out=masked[rows])
+        torch.mul(data.tensor[rows], kept[0], out=masked[rows])
     return replace(data, x=masked)
 
 
@@ -181,6 +181,8 @@ def predict(net: Net, params: Params, state: State, x: Tensor) -> Tensor:
     first_stage=first_stage,
     later=("eta", "anneal", "power", *AFTER),
     predict=predict,
+    at_once=True,
+    per_row=True,
     version=2,
     cite="this library",
     reference="Of this library.",

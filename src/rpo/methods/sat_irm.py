@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def prepare(run: "Preparation") -> State:
     """t_i: the label itself, of every row of the data set."""
     y = run.data.y.long().expand(run.models, -1)
-    return {"target": F.one_hot(y, run.data.n_classes).to(run.data.x)}
+    return {"target": F.one_hot(y, run.data.n_classes).to(run.data.weight)}
 
 
 @method(

@@ -11,7 +11,7 @@ from scipy.special import stdtr
 from rpo.functional.ridge import Array
 from rpo.functional.significance import SURE
 from rpo.grouping.folds import Folds, content, folds_by_group
-from rpo.judging.noise import label_noise, number_noise
+from rpo.judging.levels import label_noise, number_noise
 from rpo.judging.quality import Quality
 from rpo.judging.residuals import Expected, Problem, sample_by_domain, stacked
 from rpo.models.learners import Learners, fitted, outputs

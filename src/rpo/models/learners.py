@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,9 @@ from sklearn.utils.validation import has_fit_parameter
 
 from rpo.exceptions import InputError
 from rpo.functional.ridge import Array
-from rpo.judging.learners import Additive, AdditiveClassifier, Line, boosted, logistic
+from rpo.judging.learners import Additive, AdditiveClassifier, boosted
+from rpo.judging.named import named
 
-NAMED = ("auto", "linear", "trees", "network")
 LEAVES = 4_000  # that a tree of the forest has at most, so that a million rows fit into memory
 SMALLEST_LEAF = 5
 TREES = 50  # of the forest; with 100 it took nearly half of the time of all learners
@@ -33,8 +34,10 @@ Learners = Mapping[str, Any]
 def learners_of(estimator: Any, *, classes: bool, rows: int, seed: int) -> dict[str, Any]:
     """The learners of an estimator by name: several for "auto", else one.
 
+    Where LightGBM is installed (`pip install rpo[trees]`), its trees take the place of scikit-learn's larger ones.
+
     >>> list(learners_of("auto", classes=False, rows=100, seed=0))
-    ['linear', 'additive', 'small trees', 'trees', 'extra trees']
+    ['linear', 'additive', 'small trees', '...', 'extra trees']
     """
     if not isinstance(estimator, str):
         _check(estimator, classes)
@@ -45,46 +48,35 @@ def learners_of(estimator: Any, *, classes: bool, rows: int, seed: int) -> dict[
             "linear": linear(classes),
             "additive": AdditiveClassifier() if classes else Additive(random_state=seed),
             "small trees": boosted(classes=classes, max_iter=100, max_leaf_nodes=6, seed=seed),
-            "trees": trees(classes, seed),
+            **({"lightgbm": lightgbm(classes, seed)} if find_spec("lightgbm") else {"trees": trees(classes, seed)}),
             "extra trees": forest(
                 n_estimators=TREES, min_samples_leaf=max(SMALLEST_LEAF, rows // LEAVES), random_state=seed
             ),
         }
-    if estimator == "linear":
-        return {"linear": linear(classes)}
-    if estimator == "trees":
-        return {"trees": trees(classes, seed)}
-    return {estimator: network(estimator, classes, seed)}
+    return {estimator: named(estimator, classes=classes, seed=seed)}
 
 
 def linear(classes: bool) -> Any:
     """A line, or logistic regression."""
-    return logistic() if classes else Line()
+    return named("linear", classes=classes)
 
 
 def trees(classes: bool, seed: int) -> Any:
     """Boosted trees as scikit-learn sets them."""
-    return boosted(classes=classes, max_iter=100, max_leaf_nodes=31, seed=seed)
+    return named("trees", classes=classes, seed=seed)
+
+
+def lightgbm(classes: bool, seed: int) -> Any:
+    """LightGBM's boosted trees as it sets them, in one thread, so that their number changes nothing."""
+    import lightgbm
+
+    made = lightgbm.LGBMClassifier if classes else lightgbm.LGBMRegressor
+    return made(random_state=seed, n_jobs=1, deterministic=True, force_col_wise=True, verbosity=-1)
 
 
 def constant(classes: bool) -> Any:
     """The mean, or the shares of the classes."""
     return DummyClassifier(strategy="prior") if classes else DummyRegressor()
-
-
-def network(name: str, classes: bool, seed: int) -> Any:
-    """RPO's network, or that of any method of the registry: only these need torch."""
-    from rpo import estimators
-    from rpo.methods import methods
-
-    kind = "Classifier" if classes else "Regressor"
-    if name in ("network", "rpo"):
-        return getattr(estimators, f"RPO{kind}")(random_state=seed)
-    names = [method.name for method in methods()]
-    if name not in names:
-        known = ", ".join((*NAMED, *names))
-        raise InputError(f"estimator {name!r} is unknown: use one of {known}, or any scikit-learn estimator")
-    return getattr(estimators, f"Domain{kind}")(name, random_state=seed)
 
 
 def _check(estimator: Any, classes: bool) -> None:

@@ -112,6 +112,31 @@ def joined(trees: list[Arrays]) -> Nodes:
     return Nodes(**{name: np.concatenate(values) for name, values in parts.items()}, root=root.astype(np.int64))
 
 
+def _walked(tree: Mapping[str, Any]) -> Arrays:
+    """A tree of nested mappings, as LightGBM dumps it: nodes numbered from zero, −1 for no way on.
+
+    >>> leaf = {"leaf_value": 2.0}
+    >>> split = {"split_feature": 1, "threshold": 0.5, "left_child": leaf, "right_child": {"leaf_value": 3.0}}
+    >>> found = _walked(split)
+    >>> found["left"].tolist(), found["right"].tolist(), found["value"].ravel().tolist()
+    ([2, -1, -1], [1, -1, -1], [0.0, 3.0, 2.0])
+    """
+    rows: list[list[float]] = []
+    to_visit: list[tuple[Mapping[str, Any], int, int]] = [(tree, -1, 0)]
+    while to_visit:
+        node, parent, side = to_visit.pop()
+        if parent >= 0:
+            rows[parent][2 + side] = len(rows)
+        if "split_feature" in node:
+            to_visit += [(node["left_child"], len(rows), 0), (node["right_child"], len(rows), 1)]
+            rows.append([node["split_feature"], node["threshold"], -1, -1, 0.0])
+        else:
+            rows.append([0, 0.0, -1, -1, node["leaf_value"]])
+    feature, threshold, left, right, value = np.array(rows, dtype=np.float64).T
+    numbered = {name: one.astype(np.int64) for name, one in (("feature", feature), ("left", left), ("right", right))}
+    return {**numbered, "threshold": threshold, "value": value[:, None]}
+
+
 @dataclass(frozen=True, eq=False)
 class Boosted:
     """f(x) = baseline + Σ_t tree_t(x): boosted trees; of classes their log odds, tree t that of class t mod K."""
@@ -138,6 +163,14 @@ class Boosted:
                 }
             )
         return cls(joined(trees), np.ravel(model._baseline_prediction), getattr(model, "classes_", None))
+
+    @classmethod
+    def of_lightgbm(cls, model: Any) -> Self:
+        """What LightGBM fitted, on columns without categories or gaps; the baseline is within its first trees."""
+        trees = [_walked(tree["tree_structure"]) for tree in model.booster_.dump_model()["tree_info"]]
+        classes = getattr(model, "classes_", None)
+        outputs = 1 if classes is None or len(classes) == 2 else len(classes)
+        return cls(joined(trees), np.zeros(outputs), classes)
 
     def raw(self, X: ArrayLike) -> Array:
         """`(n, K)`, a block of rows at a time."""

@@ -15,7 +15,8 @@ from sklearn.preprocessing import SplineTransformer
 
 from rpo.exceptions import InputError
 from rpo.functional.ridge import Array, Ridge
-from rpo.judging.learners import Additive, AdditiveClassifier, Basis, Coarse, Line
+from rpo.judging.bases import Basis, Coarse
+from rpo.judging.learners import Additive, AdditiveClassifier, Line
 from rpo.models.nodes import LEAST_BYTES, Arrays, Boosted, Forest, Nodes, probabilities
 
 MOST_CURVES = 1_000_000  # numbers that make up the knots of all curves
@@ -93,9 +94,9 @@ def packed(model: Any) -> tuple[str, Arrays]:
     if isinstance(model, Line):
         return "line", _ridge(model.line_)
     if isinstance(model, Additive):
-        trees = under("trees", _boosted(model.trees_)) if model.trees else {}
+        rest = under("trees", _boosted(model.trees_)) if model.trees else {}
         reach = {"reach": np.array([model.low_, model.high_])}
-        return "additive", {**_basis(model.basis_), "pairs": model.pairs_, **_ridge(model.line_), **reach, **trees}
+        return "additive", {**_basis(model.basis_), "pairs": model.pairs_, **_ridge(model.line_), **reach, **rest}
     if isinstance(model, AdditiveClassifier):
         more = {**_scale(model.scale_), **_logistic(model.logistic_)}
         return "additive logistic", {**_basis(model.basis_), "pairs": model.pairs_, **more}
@@ -103,6 +104,9 @@ def packed(model: Any) -> tuple[str, Arrays]:
         return "logistic", {**_scale(model[0]), **_logistic(model[-1])}
     if isinstance(model, Pipeline | Steps) and isinstance(_first(model), Coarse):
         return "boosted trees", _boosted(model)
+    if isinstance(model, Boosted) or type(model).__name__ in ("LGBMRegressor", "LGBMClassifier"):  # without bins
+        trees = model if isinstance(model, Boosted) else Boosted.of_lightgbm(model)
+        return "trees", {**trees.nodes.arrays(), **_classes(trees), "baseline": trees.baseline}
     if isinstance(model, ExtraTreesRegressor | ExtraTreesClassifier | Forest):
         forest = model if isinstance(model, Forest) else Forest.of(model)
         return "forest", {**forest.nodes.arrays(), **_classes(forest)}
@@ -142,6 +146,8 @@ def unpacked(kind: str, arrays: Mapping[str, NDArray[Any]], inputs: int) -> Any:
         return Steps(_read_scale(arrays, inputs), _read_logistic(arrays, inputs))
     if kind == "boosted trees":
         return _read_boosted(arrays, inputs)
+    if kind == "trees":
+        return _read_trees(arrays, inputs)
     if kind == "forest":
         classes = _read_classes(arrays)
         nodes = Nodes.read(arrays, inputs)
@@ -259,12 +265,16 @@ def _boosted(model: Pipeline | Steps) -> Arrays:
     }
 
 
-def _read_boosted(arrays: Mapping[str, NDArray[Any]], inputs: int) -> Steps:
+def _read_trees(arrays: Mapping[str, NDArray[Any]], inputs: int) -> Boosted:
     classes = _read_classes(arrays)
     nodes = Nodes.read(arrays, inputs)
     outputs = 1 if classes is None or len(classes) == 2 else len(classes)
     if nodes.value.shape[1] != 1 or (classes is not None and len(classes) < 2):
         raise ValueError("trees of other classes")
+    return Boosted(nodes, _numbers(arrays, "baseline", (outputs,)), classes)
+
+
+def _read_boosted(arrays: Mapping[str, NDArray[Any]], inputs: int) -> Steps:
     bins = Coarse()
     edges, means = _split(arrays, "edge", inputs), _split(arrays, "mean", inputs)
     bins.edges_, bins.means_ = [], []
@@ -273,7 +283,7 @@ def _read_boosted(arrays: Mapping[str, NDArray[Any]], inputs: int) -> Steps:
             raise ValueError("bins and their means are not as many")
         bins.edges_.append(edge if len(mean) else None)
         bins.means_.append(mean)
-    return Steps(bins, Boosted(nodes, _numbers(arrays, "baseline", (outputs,)), classes))
+    return Steps(bins, _read_trees(arrays, inputs))
 
 
 def _split(arrays: Mapping[str, NDArray[Any]], name: str, parts: int) -> list[Array]:

@@ -27,6 +27,7 @@ from rpo.judging.quality import Quality, judge
 from rpo.judging.residuals import Problem
 from rpo.models.decision import Candidate, Trial, decided, figures, permuted, trial_of
 from rpo.models.inputs import columns_of, free_name, in_order, numbers, repeated
+from rpo.models.intervals import How
 from rpo.models.learners import (
     TRIED,
     Stack,
@@ -38,13 +39,16 @@ from rpo.models.learners import (
     trees,
     warn_without_weights,
 )
+from rpo.models.new_domains import NewDomains
+from rpo.models.reference import reference_of
 from rpo.progress import Bar, Show
+from rpo.threads import one_thread
 
 FEWEST_JUDGED = 40  # rows: of fewer nothing is said about their quality
 CHOICES = ("auto", "on", "off")
 
 
-class _Quality(BaseEstimator):  # type: ignore[misc]
+class _Quality(NewDomains, BaseEstimator):  # type: ignore[misc]
     """What both share."""
 
     # `domains` and `strata` travel through Pipeline, GridSearchCV and the like as they are.
@@ -128,7 +132,8 @@ class _Quality(BaseEstimator):  # type: ignore[misc]
         return np.asarray(weight)
 
     def _fit(self, ready: Prepared, weight: Array) -> tuple[Trial, Mapping[str, Any], Candidate]:
-        with config_context(enable_metadata_routing=False):  # what is fitted within gets its weights directly
+        # What is fitted within gets its weights directly.
+        with config_context(enable_metadata_routing=False), one_thread():
             return self._judge_decide_fit(ready, weight)
 
     def _judge_decide_fit(self, ready: Prepared, weight: Array) -> tuple[Trial, Mapping[str, Any], Candidate]:
@@ -157,6 +162,8 @@ class _Quality(BaseEstimator):  # type: ignore[misc]
         chosen, value = self._decide(trial, learners)
         self._refit(trial, learners, chosen)
         self._keep(trial, value, rows, len(ready.y))
+        self.reference_ = reference_of(trial, value, chosen)
+        self.adaptation_ = self._known_effects = None
         return trial, learners, chosen
 
     # --- checking -----------------------------------------------------------------------------------------------
@@ -324,6 +331,7 @@ class _Quality(BaseEstimator):  # type: ignore[misc]
         without = alone["both" if chosen.weights else "without flagged features"]
         self.dropped_ = gone.assign(error_with=alone["weights" if chosen.weights else "plain"], error_without=without)
 
+    @one_thread()
     def _refit(self, trial: Trial, learners: Mapping[str, Any], chosen: Candidate) -> None:
         problem = trial.problem
         self.kept_ = trial.columns(chosen)
@@ -358,7 +366,10 @@ class _Quality(BaseEstimator):  # type: ignore[misc]
         self.held_out_["count"] = np.bincount(rows, problem.weight, n)[first]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a folder, without pickle; `rpo.load` reads it. Data and judgement stay behind."""
+        """Write the fitted model to a folder, without pickle; `rpo.load` reads it. Features and judgement stay behind.
+
+        Of at most 20,000 rows the target and what was said of it, their domain held out, are kept: intervals need them.
+        """
         from rpo.models.saving import save
 
         save(self, path)
@@ -366,9 +377,17 @@ class _Quality(BaseEstimator):  # type: ignore[misc]
     # --- predicting ---------------------------------------------------------------------------------------------
 
     def _outputs(self, X: Any) -> Array:
+        value = self._raw(self._features(X))
+        return value if self.adaptation_ is None else self.adaptation_(value)
+
+    def _features(self, X: Any) -> Array:
+        """The numbers that the learners take."""
         check_is_fitted(self, "estimator_")
         frame, _ = self._frame(X)
-        values = numbers(frame, self.columns_)[:, self.kept_]
+        return numbers(frame, self.columns_)[:, self.kept_]
+
+    def _raw(self, values: Array) -> Array:
+        """What the learners say, before any adapting."""
         if isinstance(self.estimator_, Stack):
             found = self.estimator_.outputs(values)
         else:
@@ -439,6 +458,13 @@ class QualityRegressor(RegressorMixin, _Quality):  # type: ignore[misc]
         The share of each learner.
     held_out_ : DataFrame
         For each row its domain, target, what models said that did not see its domain, and its weight.
+    max_level_ : float
+        The highest level that `predict_interval` can promise of a new domain: E/(E + 1) for E training domains.
+    own_rows_ : float
+        From how many labelled rows on a model of a new domain's own does better than `adapt`; inf if never, as far as
+        training domains tell.
+    reference_ : Reference
+        What held-out domains showed, for intervals, `rpo.check` and `adapt`.
 
     Examples
     --------
@@ -482,6 +508,29 @@ class QualityRegressor(RegressorMixin, _Quality):  # type: ignore[misc]
     def predict(self, X: ArrayLike | pd.DataFrame) -> Array:
         """The predicted target of each row."""
         return self._outputs(X)
+
+    def predict_interval(
+        self,
+        X: ArrayLike | pd.DataFrame,
+        level: float = 0.9,
+        *,
+        method: How = "conformal",
+        trusted: bool = False,
+    ) -> Array:
+        """Intervals `(n, 2)` that hold the target of rows of a domain never seen with probability `level`.
+
+        They go by errors on held-out domains, each of which counts alike, and are wider where rows are noisier. That
+        needs domains to be exchangeable, and nothing else. No level above `max_level_` can be promised; with
+        `method="model"` any can, if domains are normal draws. With `trusted`, noisy domains count by their weight: for
+        a new domain that is recorded as well as the good ones.
+        """
+        return self._interval(X, level, method, trusted)
+
+    def _places(self, y: NDArray[Any]) -> NDArray[Any]:
+        try:
+            return np.asarray(y, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError("the target of a regression must be numbers") from None
 
 
 class QualityClassifier(ClassifierMixin, _Quality):  # type: ignore[misc]
@@ -557,3 +606,23 @@ class QualityClassifier(ClassifierMixin, _Quality):  # type: ignore[misc]
         """The likeliest class of each row."""
         likeliest = self.predict_proba(X).argmax(1)
         return np.asarray(self.classes_[likeliest])
+
+    def predict_interval(
+        self,
+        X: ArrayLike | pd.DataFrame,
+        level: float = 0.9,
+        *,
+        method: How = "conformal",
+        trusted: bool = False,
+    ) -> NDArray[np.bool_]:
+        """Sets of classes, `(n, classes)` with True for those in the set, as `QualityRegressor.predict_interval`.
+
+        A set holds the classes that are likely enough for the level on held-out domains, and never none.
+        """
+        return self._interval(X, level, method, trusted)
+
+    def _places(self, y: NDArray[Any]) -> NDArray[Any]:
+        known = np.isin(y, self.classes_)
+        if not known.all():
+            raise InputError(f"y has the class {str(y[~known][0])!r}, which no training row has: leave these rows out")
+        return np.searchsorted(self.classes_, y).astype(np.intp)

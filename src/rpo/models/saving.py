@@ -16,9 +16,11 @@ from rpo.exceptions import InputError
 from rpo.folders import read_folder, write_folder
 from rpo.frames.columns import Column, check_columns, names_of
 from rpo.io import words_of
+from rpo.models.adapting import Adaptation
 from rpo.models.learners import Stack, outputs
 from rpo.models.packing import packed, under, unpacked, within
 from rpo.models.quality import QualityClassifier, QualityRegressor
+from rpo.models.reference import arrays_of, read_reference
 from rpo.plain import (
     LIMITS,
     WRONG,
@@ -35,10 +37,11 @@ from rpo.plain import (
     versions,
 )
 
-FORMAT = 1
+FORMAT = 2  # 2: what held-out domains showed, for intervals, checks and adapting
 CLASSES: dict[str, Any] = {kind.__name__: kind for kind in (QualityRegressor, QualityClassifier)}
 LABELS = ("domains_", "classes_", "feature_names_in_")
 TABLES = ("decision_", "expected_error_", "dropped_")
+REFERENCE, ADAPTATION = "reference", "adaptation"
 NETWORK = "network"
 NETWORK_FILES = {"network.json": "model.json", "network.safetensors": "weights.safetensors"}
 
@@ -53,6 +56,8 @@ def save(model: Quality, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str], *, module: Any = None, made_by: str = "save") -> Any:
     """The model saved in a folder, by `save` or by `rpo fit`; `module` again if it has a network of your own.
 
+    Examples
+    --------
     >>> import rpo, tempfile
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
     >>> model = rpo.QualityRegressor("linear").fit(X, X[:, 0], domains=np.arange(60) % 3)
@@ -95,6 +100,9 @@ def files_of(model: Quality) -> dict[str, bytes]:
             "use a named one (auto, linear, trees, network or a method), or save it by its own means"
         )
     arrays: dict[str, NDArray[Any]] = {"kept": np.asarray(model.kept_, dtype=np.int64)}
+    arrays |= under(REFERENCE, arrays_of(model.reference_))
+    if model.adaptation_ is not None:
+        arrays |= under(ADAPTATION, model.adaptation_.arrays())
     files, parts = dict[str, bytes](), []
     for place, (name, part) in enumerate(_parts(model).items()):
         if hasattr(part, "params_"):  # a network
@@ -189,6 +197,11 @@ def _restored(card: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], netwo
     model.shares_ = shares
     model.estimator_ = Stack(parts, shares, classes) if model.estimator == "auto" else next(iter(parts.values()))
     model.quality_ = None
+    model.reference_ = read_reference(
+        within(REFERENCE, arrays), domains=len(model.domains_), columns=len(names), inputs=len(kept), classes=classes
+    )
+    moved = within(ADAPTATION, arrays)
+    model.adaptation_ = Adaptation.read(moved, classes) if moved else None
     _try(model)
     return model
 

@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from rpo.functional.significance import SURE
-from rpo.judging.features import CHANCE, SHARE
-from rpo.judging.noise import FEWEST_JUDGED, MANY_WRONG, WORTH_TELLING
+from rpo.judging.features import CHANCE, FURTHER, SHARE
+from rpo.judging.noise import FEWEST_JUDGED, MANY_WRONG, NOISY, WORTH_TELLING
 from rpo.judging.residuals import FOLDS
 from rpo.report.page_numbers import percent
 
@@ -33,10 +32,11 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (
         f"Models were fitted to {len(ready.columns)} columns in {FOLDS} folds, so that every row was judged by models "
         "that had not seen it.",
         left,
-        f"A domain or group of rows is called noisy if {more}, with p < {SURE} after correction for the number of "
+        f"A domain or group of rows is called noisy if {more}, with p < {NOISY} after correction for the number of "
         "comparisons (Holm).",
         "The relation of a column to the target is said to differ if another slope in every domain explains more than "
-        f"{percent(SHARE)} of what the models left, with p < {CHANCE} divided by the number of columns.",
+        f"{percent(SHARE)} of what the models left ({percent(FURTHER)} once one was found), with p < {CHANCE} divided "
+        "by the number of columns.",
     ]
     doubts = [
         "Noise is what these columns do not explain. A cause that no column records looks the same as a wrong value.",

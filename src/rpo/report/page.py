@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rpo.exceptions import InputError
 from rpo.io import p_text
+from rpo.report import check as checked
 from rpo.report import columns, domains, doubts, fitted, heat, held_out, paper, rows, strata, summary
 from rpo.report.page_numbers import amount, decimals, number, percent, plain, sortable
 
@@ -28,16 +29,23 @@ SECTIONS = (summary, domains, columns, strata, heat, rows, doubts, paper)
 
 
 def render(
-    found: "Quality",
+    found: "Quality | None",
     *,
     title: str = "table",
     model: fitted.Fitted | None = None,
     comparison: held_out.HeldOut | None = None,
+    check: checked.Checked | None = None,
     about: Mapping[str, str | int] | None = None,
 ) -> str:
-    """The page as text, with held-out performance of a model or of methods compared; shortened to stay below 1.5 MB."""
+    """The page as text, with held-out performance of a model or of methods compared; shortened to stay below 1.5 MB.
+
+    With a `check` of a new table, that comes first; without its target there is nothing else (`found` is None).
+    """
+    rows = {} if found is None else {"rows": f"{len(found.weight):,}"}
     for shorter in (1, 2, 4, 16):
-        sections = [module.section(found, shorter) for module in SECTIONS]
+        sections = [] if found is None else [module.section(found, shorter) for module in SECTIONS]
+        if check is not None:
+            sections.insert(0, checked.section(check, shorter))
         if model is not None:
             sections.insert(-2, fitted.section(model, shorter))
         if comparison is not None:
@@ -47,10 +55,11 @@ def render(
             .get_template("page.html")
             .render(
                 title=title,
-                target=found.prepared.target,
-                domain=found.prepared.domain,
+                over="Check" if check is not None else "Data quality",
+                target=None if found is None else found.prepared.target,
+                domain=None if found is None else found.prepared.domain,
                 sections=sections,
-                about={"rows": f"{len(found.weight):,}", "version": version("rpo")} | dict(about or {}),
+                about=rows | {"version": version("rpo")} | dict(about or {}),
                 style=_text("style.css"),
                 script=_text("sort.js"),
                 script_hash=_hash(_text("sort.js")),
@@ -62,18 +71,20 @@ def render(
 
 
 def write_report(
-    found: "Quality",
+    found: "Quality | None",
     path: str | os.PathLike[str],
     *,
     title: str = "table",
     model: fitted.Fitted | None = None,
     comparison: held_out.HeldOut | None = None,
+    check: checked.Checked | None = None,
     about: Mapping[str, str | int] | None = None,
 ) -> None:
     """Write the page, whole or not at all."""
     from rpo.io import write_whole
 
-    write_whole(Path(path), render(found, title=title, model=model, comparison=comparison, about=about))
+    page = render(found, title=title, model=model, comparison=comparison, check=check, about=about)
+    write_whole(Path(path), page)
 
 
 @cache

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from queue import Empty, Queue
@@ -19,6 +20,7 @@ from typing import Any
 
 from distributed import Client, KilledWorker, Worker, WorkerPlugin
 
+from rpo.engine.plugins import packed, unpack
 from rpo.exceptions import InputError, TrainingError
 from rpo.studies.problems import load
 from rpo.studies.records import Record
@@ -50,7 +52,7 @@ def results(stacks: Sequence[Sequence[Run]], cluster: Cluster) -> Iterator[list[
             _check_workers(client, cluster.address)
             if cluster.use is not None:
                 client.register_plugin(_Files(cluster.files, cluster.use))
-            futures = client.map(_work, stacks, pure=False)
+            futures = client.map(partial(_work, carried=packed()), stacks, pure=False)
         for future in futures:
             future.add_done_callback(done.put)
         waiting = _Waiting(client, cluster.address)
@@ -130,9 +132,10 @@ def _records(future: Any, address: str) -> list[Record]:
 _one_at_a_time = threading.Lock()
 
 
-def _work(stack: Sequence[Run]) -> list[Record]:
+def _work(stack: Sequence[Run], carried: bytes) -> list[Record]:
     """One stack on a worker; a worker with several threads still trains one at a time."""
     with _one_at_a_time:
+        unpack(carried)
         load(stack[0].data, stack[0].seed)  # data that this worker lacks are its fault, not the runs'
         return run_stack(stack)
 

@@ -29,7 +29,7 @@ class Problem:
     @property
     def bytes(self) -> int:
         """Memory of its inputs."""
-        return sum(data.x.nbytes for data in (self.train, self.validation, *self.tests.values()))
+        return sum(data.tensor.nbytes for data in (self.train, self.validation, *self.tests.values()))
 
 
 # Memory for problems that are kept: hundreds of tables, or one draw of the images, which are cheap to draw again. More,

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import mean
 from typing import TYPE_CHECKING
 
 import torch
 
+from rpo.engine.plugins import packed, unpack
 from rpo.exceptions import InputError
 from rpo.progress import Bar, Show
 from rpo.studies.records import Record
@@ -62,9 +64,14 @@ def _cost_kind(run: Run) -> bytes:
 
 
 def plan(runs: Sequence[Run], store: Store, *, width: int | None = None) -> Plan:
-    """Look at what is there; nothing is written. The stacks of a study are always the same, less what is done."""
+    """Look at what is there; nothing is written. The stacks of a study are always the same, less what is done.
+
+    A failed run counts as done, for it would fail again; but not that of a method from outside, whose code may lean on
+    code that has changed meanwhile.
+    """
     unique = {run.digest: run for run in runs}
-    done = {digest: record for digest, run in unique.items() if (record := store.read(run)) is not None}
+    found = {digest: record for digest, run in unique.items() if (record := store.read(run)) is not None}
+    done = {digest: record for digest, record in found.items() if record.status == "done" or not record.run.source}
     missing = ([run for run in stack if run.digest not in done] for stack in pack(unique.values(), width))
     return Plan(done, [stack for stack in missing if stack])
 
@@ -115,8 +122,15 @@ def _results(stacks: Sequence[Sequence[Run]], jobs: int, cluster: "Cluster | Non
         yield from dask.results(stacks, cluster)
         return
     threads = torch.get_num_threads()
+    work = run_stack if jobs <= 1 else partial(_work, carried=packed())
     try:
-        for _, records in shared(run_stack, stacks, jobs):
+        for _, records in shared(work, stacks, jobs):
             yield records
     finally:
         torch.set_num_threads(threads)
+
+
+def _work(stack: Sequence[Run], carried: bytes) -> list[Record]:
+    """One stack, by methods of which a worker may not have heard."""
+    unpack(carried)
+    return run_stack(stack)

@@ -52,6 +52,8 @@ class Run(Frozen):
     leave_one_out: bool = False
     version: int = 1
     """Of the method (`complete` writes it): a corrected method is another run."""
+    source: str = ""
+    """Hash of the method's code where it is not this library's own: changed code is another run."""
     format: Literal[1] = FORMAT
 
     @cached_property
@@ -61,9 +63,9 @@ class Run(Frozen):
         >>> Run(data=DataSpec(name="confounded"), method="rpo", seed=1).digest
         'b6fd3506bb9fbf39c67d'
         """
-        # Left out where it is one: methods never corrected keep the digests they had before there were versions.
-        first = {"version"} if self.version == 1 else None
-        return sha256(self.model_dump(mode="json", exclude=first))[:20]
+        # Left out where they say nothing: digests are those of the time before there were versions and plugins.
+        usual = {name for name, value in (("version", 1), ("source", "")) if getattr(self, name) == value}
+        return sha256(self.model_dump(mode="json", exclude=usual))[:20]
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy that does not take the digest along: with another field it is another run."""
@@ -121,5 +123,6 @@ def complete(run: Run) -> Run:
             "numbers": filled | formulas,
             "options": json.loads(canonical(method_options)),
             "version": method.version,
+            "source": method.source,
         }
     )

@@ -12,6 +12,8 @@ from torch import Tensor, nn
 
 from rpo.engine import Config, Data, Trained, network, stack_data, train
 from rpo.engine.data import COLUMNS
+from rpo.engine.method import get_method
+from rpo.engine.plugins import check_same
 from rpo.engine.trained import cut
 from rpo.functional.penalties import optimal_lambda
 from rpo.studies.metrics import measure, risk_of_domain
@@ -89,10 +91,13 @@ def pack(runs: Iterable[Run], width: int | None = None) -> list[list[Run]]:
 
 
 def run_stack(runs: Sequence[Run], steps: int | None = None) -> list[Record]:
-    """Train and measure the runs of one stack. Nothing is raised: a run that cannot be done is a failed record.
+    """Train and measure the runs of one stack. A run that cannot be done is a failed record.
 
+    Nothing is raised but for a method that is not known here, which is no run's fault: its record would be kept.
     `steps` cuts the training short, for estimates of the time.
     """
+    if runs[0].method not in REFERENCES:
+        check_same(get_method(runs[0].method), runs[0].source)
     torch.set_num_threads(1)
     start = process_time()
     try:
@@ -203,7 +208,7 @@ def _by_domain(trained: Trained, model: int, data: Data) -> Tensor:
     found = torch.empty(data.n_rows, data.n_outputs, dtype=trained.snapshot.flat.dtype)
     for e in range(data.n_domains):
         rows = data.domain == e
-        found[rows] = alone.output(data.x[rows])[0]
+        found[rows] = alone.output(data.tensor[rows])[0]
     return found
 
 
@@ -219,10 +224,10 @@ def _reference(runs: Sequence[Run]) -> list[Measured | str]:
     for run in runs:
         problem, fit = load(run.data, run.seed), REFERENCES[run.method]
         predict = fit(problem.train)
-        tests = {name: predict(data.x) for name, data in problem.tests.items()}
-        measured = measure(problem, predict(problem.validation.x), tests)
+        tests = {name: predict(data.tensor) for name, data in problem.tests.items()}
+        measured = measure(problem, predict(problem.validation.tensor), tests)
         risks = [
-            risk_of_domain(fit(model.data)(problem.train.x), problem.train, model.left_out)
+            risk_of_domain(fit(model.data)(problem.train.tensor), problem.train, model.left_out)
             for model in (_without(0, problem.train) if run.leave_one_out else [])
             if model.left_out is not None
         ]

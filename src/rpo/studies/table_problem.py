@@ -23,7 +23,7 @@ from rpo.grouping import find_strata
 from rpo.grouping.strata import GROUPINGS, chosen_grouping
 from rpo.io import Grouping, read_regular, write_whole
 from rpo.judging import residuals
-from rpo.judging.noise import label_noise, number_noise
+from rpo.judging.levels import label_noise, number_noise
 from rpo.progress import Bar, Show
 from rpo.studies.problems import Problem, problem
 

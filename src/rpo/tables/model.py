@@ -14,13 +14,15 @@ from rpo.exceptions import InputError
 from rpo.frames.columns import Column, as_text, check_reach, names_of, transform, typed
 from rpo.frames.preparing import Prepared
 from rpo.io import Grouping, Task, few
+from rpo.judging.named import NAMED
 from rpo.models import QualityClassifier, QualityRegressor
-from rpo.models.learners import NAMED
+from rpo.models.intervals import How
 from rpo.progress import Show
 
 OURS, PLAIN = "rpo", "erm-l2"  # the method compared with plain training
 AUTO = "auto"
 MOST_NAMED = 5
+SEPARATOR = "; "  # between the classes of a set
 MOST_FILLED = 50_000_000  # numbers made of a table that lacks most of the columns
 
 
@@ -173,11 +175,16 @@ def unique_names(columns: Sequence[Column]) -> list[str]:
     return names
 
 
-def predict_table(model: TableModel, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+def predict_table(
+    model: TableModel, frame: pd.DataFrame, *, level: float | None = None, method: How = "conformal"
+) -> tuple[pd.DataFrame, list[str]]:
     """A prediction for each row, with the domain if the table names it, and what was odd about the table.
 
-    For classes there is a column of probabilities for each. A column that is lacking is filled by its median, or by no
-    category at all; so is a value that is not what the column was fitted on.
+    For classes there is a column of probabilities for each. With a `level` there are the ends of an interval ("low",
+    "high"), or a "set" of classes, that hold on a domain never seen with that probability, by `method`.
+
+    A column that is lacking is filled by its median, or by no category at all; so is a value that is not what the
+    column was fitted on.
 
     >>> from rpo.frames import prepare
     >>> table = pd.DataFrame({"x": range(40), "z": range(40), "y": range(40), "d": ["a", "b"] * 20})
@@ -186,17 +193,7 @@ def predict_table(model: TableModel, frame: pd.DataFrame) -> tuple[pd.DataFrame,
     ["column 'z' is lacking: 19.5, its median, is used in every row", "1 row is of a domain not seen in fitting: 'c'"]
     """
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    lacking = [column for column in model.columns if column.name not in frame.columns]
-    if len(lacking) == len(model.columns):
-        raise InputError(f"the table has none of the columns of the model: it needs {_list([c.name for c in lacking])}")
-    numbers = len(frame) * len(names_of(model.columns)[0])
-    if 2 * len(lacking) > len(model.columns) and numbers > MOST_FILLED:
-        raise InputError(f"the table lacks {len(lacking):,} of the {len(model.columns):,} columns of the model")
-    notes = [_lacking(column) for column in lacking]
-    given = frame.assign(**{column.name: np.nan for column in lacking}) if lacking else frame
-    for column in model.columns:
-        if column.name in frame.columns:
-            notes += _odd(frame[column.name], column)
+    given, notes = completed(frame, model.columns)
     if isinstance(model.estimator, QualityRegressor | QualityClassifier):
         X = given[[column.name for column in model.columns]]
     else:
@@ -219,7 +216,40 @@ def predict_table(model: TableModel, frame: pd.DataFrame) -> tuple[pd.DataFrame,
         second = None if model.threshold is None else (shares[:, 1] >= model.threshold).astype(np.intp)
         found["prediction"] = classes[shares.argmax(1) if second is None else second]
         found |= {f"probability of {name}": shares[:, k] for k, name in enumerate(classes)}
+    if level is not None:
+        found |= _interval(model, X, level, method)
     return pd.DataFrame(found), notes
+
+
+def _interval(model: TableModel, X: pd.DataFrame, level: float, method: How) -> dict[str, Any]:
+    """The ends of an interval of each row, or the names of the classes in its set."""
+    if not isinstance(model.estimator, QualityRegressor | QualityClassifier):
+        raise InputError(
+            "intervals need a model that held domains out: fit it with --method auto, linear, trees or network"
+        )
+    made = model.estimator.predict_interval(X, level, method=method)
+    if model.task == "regression":
+        return {"low": made[:, 0], "high": made[:, 1]}
+    names = np.asarray(model.estimator.classes_).astype(str)
+    return {"set": [SEPARATOR.join(names[row]) for row in made]}
+
+
+def completed(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[pd.DataFrame, list[str]]:
+    """A table with all columns of a model, those that are lacking empty, and what is odd about it.
+
+    >>> completed(pd.DataFrame({"a": [1.0]}), [Column(name=name, kind="number") for name in "ab"])[1]
+    ["column 'b' is lacking: 0, its median, is used in every row"]
+    """
+    lacking = [column for column in columns if column.name not in frame.columns]
+    if len(lacking) == len(columns):
+        raise InputError(f"the table has none of the columns of the model: it needs {_list([c.name for c in lacking])}")
+    if 2 * len(lacking) > len(columns) and len(frame) * len(names_of(columns)[0]) > MOST_FILLED:
+        raise InputError(f"the table lacks {len(lacking):,} of the {len(columns):,} columns of the model")
+    notes = [_lacking(column) for column in lacking]
+    for column in columns:
+        if column.name in frame.columns:
+            notes += _odd(frame[column.name], column)
+    return (frame.assign(**{column.name: np.nan for column in lacking}) if lacking else frame), notes
 
 
 def _root_mean_square(values: NDArray[np.float64]) -> float:
@@ -237,6 +267,7 @@ def score_table(model: TableModel, found: pd.DataFrame, frame: pd.DataFrame) -> 
     """How far predictions are from the target, if the table has it: all rows, then each domain, largest first.
 
     Root mean squared error beside that of the rows' own mean; for classes the share of wrong ones and Brier's score.
+    Where there are intervals or sets, the share of rows that they hold ("covered").
 
     >>> from rpo.frames import prepare
     >>> table = pd.DataFrame({"x": range(40), "y": range(40), "d": ["a", "b"] * 20})
@@ -254,18 +285,25 @@ def score_table(model: TableModel, found: pd.DataFrame, frame: pd.DataFrame) -> 
         if not np.isfinite(y).all():
             raise InputError(f"the target {model.target!r} is not a number in every row: correct it, or leave it out")
         error = part["prediction"].to_numpy() - y
+        inside = ((part["low"] <= y) & (y <= part["high"])).to_numpy() if "low" in part else None
 
         def figures(some: NDArray[np.bool_]) -> dict[str, float]:
-            return {"rmse": _root_mean_square(error[some]), "deviation": float(y[some].std())}
+            found = {"rmse": _root_mean_square(error[some]), "deviation": float(y[some].std())}
+            return found | ({} if inside is None else {"covered": float(inside[some].mean())})
     else:
         label = as_text(truth).to_numpy(dtype=str)
         classes = np.asarray(model.estimator.classes_).astype(str)
         shares = part[[f"probability of {name}" for name in model.estimator.classes_]].to_numpy()
         brier = ((shares - (label[:, None] == classes)) ** 2).sum(1) / 2
         wrong = part["prediction"].to_numpy().astype(str) != label
+        inside = None
+        if "set" in part:
+            pairs = zip(label, part["set"], strict=True)
+            inside = np.array([one in names.split(SEPARATOR) for one, names in pairs], dtype=bool)
 
         def figures(some: NDArray[np.bool_]) -> dict[str, float]:
-            return {"wrong": float(wrong[some].mean()), "brier": float(brier[some].mean())}
+            error = {"wrong": float(wrong[some].mean()), "brier": float(brier[some].mean())}
+            return error | ({} if inside is None else {"covered": float(inside[some].mean())})
 
     every = np.ones(len(part), dtype=bool)
     rows = [{"domain": "all", "rows": len(part), **figures(every)}]

@@ -29,8 +29,11 @@ def test_features_do_not_depend_on_the_batch_and_nothing_can_be_trained():
     small = Backbone(net.module, size=64)
     features = small.features(pictures)
     assert features.shape == (5, 1280)
-    np.testing.assert_array_equal(small.features(pictures[[3]]), features[[3]])
-    np.testing.assert_array_equal(small.features(pictures[::-1]), features[::-1])
+    # To rounding: on some machines matrix products of another size, or by more threads, sum in another order.
+    rounding = {"rtol": 1e-4, "atol": 1e-5 * np.abs(features).max()}
+    np.testing.assert_allclose(small.features(pictures[[3]]), features[[3]], **rounding)
+    np.testing.assert_allclose(small.features(pictures[::-1]), features[::-1], **rounding)
+    assert np.abs(features[3] - features[4]).max() > 0.1 * np.abs(features).max()
     assert not any(p.requires_grad for p in net.module.parameters())
 
 

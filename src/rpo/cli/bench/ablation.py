@@ -4,7 +4,7 @@ from rpo.cli.bench.cmnist import RULE, Digits, family
 from rpo.cli.bench.shared import Asked, command, show
 
 
-@command(family=family, selection=RULE)
+@command(without=("add", "plugin"), family=family, selection=RULE)
 def ablation(asked: Asked, digits: Digits = "mnist") -> None:
     """RPO, RPO-Pen (its penalties by domain alone) and RPO-Lip (by stratum alone), beside the paper's figures.
 

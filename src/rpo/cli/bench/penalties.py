@@ -9,7 +9,11 @@ from rpo.cli.bench.cmnist import RULE, Digits, family
 from rpo.cli.bench.shared import Asked, command
 
 
-@command(without=("jobs", "cluster", "selection", "correction", "dry_run"), family=family, selection=RULE)
+@command(
+    without=("jobs", "cluster", "selection", "correction", "dry_run", "add", "plugin"),
+    family=family,
+    selection=RULE,
+)
 def penalties(
     asked: Asked,
     settings: Annotated[str, typer.Option(help="Which of the settings 1 to 14, as 1,7; or all.")] = "1,7",

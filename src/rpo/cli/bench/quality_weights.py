@@ -16,7 +16,7 @@ Kinds = Annotated[
 Methods = Annotated[str, typer.Option(help="'all', or 'main' to leave out the rows with one step off.")]
 
 
-@command(without=("selection",), selection="formula", correction="holm")
+@command(without=("selection", "add", "plugin"), selection="formula", correction="holm")
 def quality_weights(asked: Asked, kinds: Kinds = "all", methods: Methods = "all") -> None:
     """Rows weighed by the quality of their cell: what each step is worth, and whether the place of the weights pays.
 

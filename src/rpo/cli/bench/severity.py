@@ -4,7 +4,7 @@ from rpo.cli.bench.cmnist import RULE, Digits, family
 from rpo.cli.bench.shared import Asked, command, show
 
 
-@command(family=family, selection=RULE)
+@command(without=("add", "plugin"), family=family, selection=RULE)
 def severity(asked: Asked, digits: Digits = "mnist") -> None:
     """Out-of-domain accuracy on Colored-MNIST as more cells are bad, more labels are turned, and fewer rows are kept.
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rpo.io import console
+from rpo.cli.tables import Plugin, load_plugins
+from rpo.io import console, printable
 
 if TYPE_CHECKING:
     from rpo.studies.results import Results
@@ -35,6 +36,7 @@ Cluster = Annotated[
         callback=_reached,
     ),
 ]
+ADDED = "Methods added"
 # What every study can be asked; the names are those of the fields of `Asked`.
 OPTIONS = {
     "profile": Annotated[str, typer.Option(help="How much to run: 'quick' or 'paper'.")],
@@ -52,6 +54,8 @@ OPTIONS = {
     ],
     "correction": Annotated[str, typer.Option(help="Of p-values for many comparisons: none or holm.")],
     "dry_run": Annotated[bool, typer.Option("--dry-run", help="Say how much there is to do, and stop.")],
+    "add": Annotated[list[str] | None, typer.Option(help="Further methods, a row each: a,b; may be repeated.")],
+    "plugin": Plugin,
     "figures": Annotated[Path | None, typer.Option(help="Another folder for the figures.")],
     "page": Annotated[Path | None, typer.Option(help="A Markdown page to put the results into.")],
     "as_json": Annotated[bool, typer.Option("--json", help="Print the results as JSON.")],
@@ -71,6 +75,8 @@ class Asked:
     selection: str = "validation"
     correction: str = "none"
     dry_run: bool = False
+    add: Sequence[str] | None = None
+    plugin: Sequence[str] | None = None
     figures: Path | None = None
     page: Path | None = None
     as_json: bool = False
@@ -108,6 +114,8 @@ class Asked:
         given = {
             "--profile": self.profile,
             "--seeds": self.seeds,
+            "--add": ",".join(self.add) if self.add else None,
+            "--plugin": " --plugin ".join(self.plugin) if self.plugin else None,
             **{f"--{name}": getattr(self, name) for name in usual if getattr(self, name) != usual[name]},
             "--figures": self.figures,
             "--page": self.page,
@@ -139,6 +147,7 @@ def command(
 
         @wraps(function)
         def asks(**given: Any) -> None:
+            load_plugins(given.get("plugin"))
             mine = {p.name: given.pop(p.name) for p in own}
             extra = " ".join(_words(p.name, mine[p.name]) for p in own if mine[p.name] != p.default)
             asked = Asked(
@@ -168,6 +177,7 @@ def show(asked: Asked, views: "Sequence[View]") -> None:
     from rpo.studies.selection import get_rule
 
     rule, correction = get_rule(asked.selection), check_correction(asked.correction)
+    views = [_with_rows(view, asked.add or ()) for view in views]
     records = do(asked, [run for view in views for run in view.study.runs()])
     if records is None:
         return
@@ -190,6 +200,20 @@ def show(asked: Asked, views: "Sequence[View]") -> None:
         print_results(results, words, written)
 
 
+def _with_rows(view: "View", names: "Sequence[str]") -> "View":
+    """The view with a row for each further method, its hyper-parameters chosen among three values of the first."""
+    from rpo.methods import get_method
+    from rpo.studies.comparison import grid_of
+    from rpo.studies.problems import load
+    from rpo.studies.study import Row
+
+    asked = [name for one in names for name in one.split(",")]
+    for name in asked:
+        get_method(name).check_task(load(view.study.settings[0].data, view.study.seeds[0]).train.task)
+    rows = tuple(Row(name, name, grid_of(name), section=ADDED) for name in asked)
+    return replace(view, study=replace(view.study, rows=(*view.study.rows, *rows))) if rows else view
+
+
 def do(asked: Asked, runs: "Sequence[Run]") -> "Records | None":
     """The records of all runs, those that are missing done; None if only the amount of work was asked for."""
     from rpo.studies.runner import cluster_at, execute
@@ -204,6 +228,12 @@ def do(asked: Asked, runs: "Sequence[Run]") -> "Records | None":
     records = execute(runs, store, jobs=asked.workers, cluster=cluster_at(asked.cluster), label=label)
     for path in store.aside:
         typer.echo(f"A record was not whole: set aside as {path}, and its run done again.", err=True)
+    for name in sorted({run.method for run in runs if run.source}):  # from outside: their authors want to know
+        theirs = [records[run.digest] for run in runs if run.method == name]
+        bad = [record for record in theirs if record.status == "failed"]
+        if bad:
+            words = f"{name} failed in {len(bad)} of {len(theirs)} runs: {bad[0].reason}"
+            typer.echo(f"FAILED: {printable(words)}; the same command tries again", err=True)
     return records
 
 

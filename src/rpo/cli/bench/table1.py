@@ -19,6 +19,10 @@ def table1(asked: Asked) -> None:
 
         rpo bench table1 --profile paper --out out/table1 --selection irm --correction holm
 
+        rpo bench table1 --add vrex,fishr
+
+        rpo bench table1 --plugin my_methods --add my-method
+
         rpo bench table1 --profile paper --cluster tcp://10.0.0.5:8786
     """
     from rpo.paper import table1 as study

@@ -1,0 +1,109 @@
+"""`rpo check`: can a fitted folder be trusted on a new table?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rpo.cli.tables import (
+    Encoding,
+    Json,
+    Report,
+    TablePath,
+    check_report,
+    echo_json,
+    origin,
+    records,
+    say,
+    say_notes,
+    show,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rpo.judging import Quality
+    from rpo.tables.checking import Check
+    from rpo.tables.model import TableModel
+
+SHOWN = 10
+
+
+def check(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `rpo fit` wrote.")],
+    table: TablePath,
+    report: Report = None,
+    encoding: Encoding = "utf-8",
+    as_json: Json = False,
+) -> None:
+    """Say whether a model can be trusted on a new table: as usual, careful, or outside of what it was fitted on.
+
+    Which columns shifted, what is missing or unseen, which training domains it resembles, and the error to expect. If
+    the table has the target, its error stands beside that of held-out domains. Every domain of the table is checked by
+    itself; without the domain column, the table is one new domain.
+
+    [bold]Examples[/bold]
+
+        rpo check homes-model new-county.csv
+
+        rpo check homes-model new-county.csv --report new-county.html
+
+        rpo check homes-model new-county.csv --json
+    """
+
+    from rpo.io import check_not_input
+    from rpo.tables import read_table
+    from rpo.tables.checking import check as checked
+    from rpo.tables.folder import load_model
+
+    check_report(report)
+    check_not_input(report, "--report", table)
+    model = load_model(folder)
+    frame = read_table(table, encoding=encoding)
+    found = checked(model, frame)
+    about = origin(table, 0)
+    if report is not None:
+        from rpo.report import write_report
+
+        write_report(_quality(model, frame), report, title=table.name, check=found, about=about)
+    if as_json:
+        answer = {"about": about, **as_dict(found), "report": str(report) if report else None}
+        echo_json(answer)
+        return
+    say_notes(found.notes)
+    for sentence in found.summary:
+        say(sentence)
+    if len(found.domains) > 1:
+        columns = ["domain", "rows", "verdict", "p shift", "outside", "nearest", "expected error"]
+        columns += [name for name in ("error", "p error", "p") if name in found.domains]
+        show(found.domains.head(SHOWN), columns, "Domains, those to be careful with first", len(found.domains))
+    else:
+        parts = [name for name in ("level", "spread", "relation") if name in found.columns]
+        columns = ["column", *parts, "shifted", "mean", "training mean", "outside", "missing", "unseen"]
+        show(found.columns.head(SHOWN), columns, "Columns, those that stand out first", len(found.columns))
+    if report is not None:
+        typer.echo(f"The page is {report}.")
+
+
+def as_dict(found: "Check") -> dict[str, Any]:
+    """Everything that was found, as plain values."""
+    tables = {name: records(getattr(found, name)) for name in ("domains", "columns", "distances")}
+    words = {"verdict": found.verdict, "summary": list(found.summary), "notes": list(found.notes)}
+    return {**words, "task": found.task, "training_domains": found.training_domains, **tables}
+
+
+def _quality(model: "TableModel", frame: "pd.DataFrame") -> "Quality | None":
+    """The judgement of a table that has the target, for the rest of the page; None if it cannot be judged."""
+    from rpo.exceptions import InputError
+    from rpo.frames import prepare
+    from rpo.judging.quality import judge
+
+    if model.target not in frame.columns:
+        return None
+    roles = {model.target, model.domain, *(column.name for column in model.columns)}
+    part = frame[[name for name in frame.columns if name in roles]]
+    try:
+        domain = model.domain if model.domain in part.columns else None
+        return judge(prepare(part, target=model.target, domain=domain, task=model.task))
+    except InputError:  # too few rows, or a target that is the same in all of them
+        return None

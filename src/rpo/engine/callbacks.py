@@ -1,0 +1,119 @@
+"""What may look on while a model trains: your own class, a CSV file, TensorBoard."""
+
+import csv
+import io
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from torch import Tensor
+
+from rpo.exceptions import InputError
+from rpo.io import make_folder, write_whole
+
+if TYPE_CHECKING:
+    from rpo.engine.trained import Trained
+
+Values = Mapping[str, Tensor]
+HEADER = ("step", "model", "name", "value")
+
+
+class Callback:
+    """Looks on; override what you need. Values have one entry for each model of the stack: one, unless it is a sweep.
+
+    >>> class Worst(Callback):
+    ...     def on_evaluate(self, step, risks):
+    ...         print(step, max(risks, key=lambda name: float(risks[name])))
+    """
+
+    def on_step(self, step: int, terms: Values) -> None:
+        """After each step: the terms of the loss by name, and their sum as `loss`."""
+
+    def on_evaluate(self, step: int, risks: Values) -> None:
+        """After each evaluation: the risk on each validation domain."""
+
+    def on_end(self, trained: "Trained") -> None:
+        """Once, when the training is done."""
+
+
+class CSVLogger(Callback):
+    """Writes every term and every validation risk to a CSV file: step, model, name, value.
+
+    A training that goes on from a checkpoint goes on in the same file.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.file: TextIO | None = None
+
+    def on_step(self, step: int, terms: Values) -> None:
+        """Append the terms."""
+        self._write(step, terms)
+
+    def on_evaluate(self, step: int, risks: Values) -> None:
+        """Append the risks, and let the file be read up to here."""
+        self._write(step, {f"validation {name}": value for name, value in risks.items()})
+        if self.file is not None:
+            self.file.flush()
+
+    def on_end(self, trained: "Trained") -> None:  # noqa: ARG002
+        """Close the file."""
+        if self.file is not None:
+            self.file.close()
+            self.file = None
+
+    def _write(self, step: int, values: Values) -> None:
+        if self.file is None:
+            self._open(step)
+        writer = csv.writer(self.file)  # type: ignore[arg-type]
+        for name, value in values.items():
+            writer.writerows((step, model, name, f"{float(v):.6g}") for model, v in enumerate(value))
+
+    def _open(self, step: int) -> None:
+        """Keep what was written before this step: what came after the last checkpoint is written again."""
+        make_folder(self.path.parent)
+        kept = [list(HEADER)]
+        if self.path.exists() and step > 1:
+            with self.path.open(newline="", encoding="utf-8") as file:
+                # The last line may have been cut off by a kill.
+                kept += [row for row in list(csv.reader(file))[1:] if len(row) == len(HEADER) and int(row[0]) < step]
+        content = io.StringIO(newline="")
+        csv.writer(content).writerows(kept)
+        write_whole(self.path, content.getvalue().encode())
+        self.file = self.path.open("a", newline="", encoding="utf-8")
+
+
+class TensorBoardLogger(Callback):
+    """Writes terms and validation risks to a folder that `tensorboard --logdir` shows; needs `rpo[tensorboard]`."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self.writer: Any = None
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            raise InputError("TensorBoard is not installed: pip install 'rpo[tensorboard]'") from None
+        self.make = SummaryWriter
+
+    def on_step(self, step: int, terms: Values) -> None:
+        """Add the terms."""
+        self._add("train", step, terms)
+
+    def on_evaluate(self, step: int, risks: Values) -> None:
+        """Add the risks."""
+        self._add("validation", step, risks)
+
+    def on_end(self, trained: "Trained") -> None:  # noqa: ARG002
+        """Close the folder's file."""
+        if self.writer is not None:
+            self.writer.close()
+            self.writer = None
+
+    def _add(self, kind: str, step: int, values: Values) -> None:
+        if self.writer is None:
+            self.writer = self.make(str(self.folder), purge_step=step)
+        for name, value in values.items():
+            for model, v in enumerate(value):
+                place = f"{kind}/{name}" if len(value) == 1 else f"{kind}/{name}/{model}"
+                self.writer.add_scalar(place, float(v), step)

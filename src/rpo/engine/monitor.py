@@ -1,0 +1,149 @@
+"""What is looked at while models train: validation domains, when to stop, who is told."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from torch import Tensor
+
+from rpo.engine.callbacks import Callback
+from rpo.engine.data import Data
+from rpo.engine.method import Method, State
+from rpo.engine.nets import Net
+from rpo.engine.trained import Snapshot, predict
+from rpo.exceptions import InputError
+from rpo.functional.domains import domain_mean
+from rpo.functional.losses import sample_loss
+
+if TYPE_CHECKING:
+    from rpo.engine.trained import Trained
+
+RULES = ("mean", "worst")
+
+
+@dataclass(frozen=True)
+class Monitor:
+    """Look at a training: evaluate on validation domains, stop early by a named rule, tell callbacks.
+
+    Parameters
+    ----------
+    validation : tuple (X, y, domains) or None
+        Rows never trained on, of the training domains or of others; for the engine itself a `Data`.
+    every : int
+        Steps between two evaluations.
+    early_stopping : {"mean", "worst"} or None
+        Keep the model of the evaluation with the smallest mean risk over validation domains, or the smallest risk of
+        the worst of them, and stop once `patience` evaluations in a row were no better. None trains to the end.
+    patience : int
+        Evaluations to wait for a better one.
+    callbacks : sequence of Callback
+        Told of every step, every evaluation and the end.
+    """
+
+    validation: Any = None
+    every: int = 50
+    early_stopping: Literal["mean", "worst"] | None = None
+    patience: int = 5
+    callbacks: Sequence[Callback] = ()
+    names: tuple[str, ...] = ()
+    """Of the validation domains; an estimator fills them in."""
+
+    def __post_init__(self) -> None:
+        for name in ("every", "patience"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InputError(f"{name} is {value!r}: give a whole number of at least one")
+        if self.early_stopping not in (None, *RULES):
+            raise InputError(f"early_stopping is {self.early_stopping!r}: use 'mean', 'worst' or None")
+        if self.early_stopping is not None and self.validation is None:
+            raise InputError("early_stopping needs validation rows: give validation=(X, y, domains)")
+        for callback in self.callbacks:
+            if not isinstance(callback, Callback):
+                raise InputError(f"a callback is a {type(callback).__name__}: derive it from rpo.engine.Callback")
+
+
+class Watch:
+    """A monitor at work on one stack. What it remembers is in the snapshot, and so in checkpoints.
+
+    `risk` `(K, T, V)` and `at` `(K, T)` are the evaluations so far; with early stopping `best` is the best score,
+    `since` how many evaluations ago that was, and `flat` and `state/…` the model of it.
+    """
+
+    def __init__(self, monitor: Monitor, method: Method, net: Net) -> None:
+        self.monitor, self.method, self.net = monitor, method, net
+        data = monitor.validation
+        self.names = monitor.names or tuple(map(str, range(data.n_domains if data is not None else 0)))
+
+    def step(
+        self, now: Snapshot, terms: dict[str, Tensor], steps: int, settled: Callable[[Tensor, State], State]
+    ) -> tuple[dict[str, Tensor], bool]:
+        """After a step: what to remember, and whether all have stopped; `settled` gives a state to predict with."""
+        for callback in self.monitor.callbacks:
+            callback.on_step(now.step, {**terms, "loss": torch.stack(list(terms.values())).sum(0)})
+        if self.monitor.validation is None or (now.step % self.monitor.every and now.step != steps):
+            return now.watch, False
+        now = replace(now, state=settled(now.flat, now.state))
+        risk = self._risks(now, self.monitor.validation)
+        for callback in self.monitor.callbacks:
+            callback.on_evaluate(now.step, dict(zip(self.names, risk.T, strict=True)))
+        at = risk.new_full((len(risk), 1), float(now.step))
+        watch = {
+            **now.watch,
+            "risk": torch.cat([now.watch["risk"], risk[:, None]], 1) if now.watch else risk[:, None],
+            "at": torch.cat([now.watch["at"], at], 1) if now.watch else at,
+        }
+        if self.monitor.early_stopping is None:
+            return watch, False
+        watch |= self._best(now, risk.mean(1) if self.monitor.early_stopping == "mean" else risk.amax(1))
+        return watch, bool((watch["since"] >= self.monitor.patience).all())
+
+    def _risks(self, now: Snapshot, data: Data) -> Tensor:
+        """The risk of each model on each validation domain, `(K, V)`."""
+        output = self._outputs(now, data)
+        risks = [
+            domain_mean(sample_loss(own, data.y, data.task), data.domain, data.weight, data.n_domains) for own in output
+        ]
+        return torch.stack(risks)
+
+    def _outputs(self, now: Snapshot, data: Data) -> Tensor:
+        if not self.method.at_once:
+            return predict(self.method, self.net, now.flat, now.state, data.x)
+        # A prediction that looks at all rows it is given is given a domain at a time.
+        found = now.flat.new_zeros(len(now.flat), data.n_rows, data.n_outputs)
+        for e in range(data.n_domains):
+            rows = data.domain == e
+            found[:, rows] = predict(self.method, self.net, now.flat, now.state, data.tensor[rows])
+        return found
+
+    def _best(self, now: Snapshot, score: Tensor) -> dict[str, Tensor]:
+        """Each model's best so far; one that has waited long enough is not looked at any more."""
+        score = torch.where(score.isfinite(), score, torch.inf)
+        if "best" not in now.watch:
+            kept = {f"state/{name}": value for name, value in now.state.items()}
+            return {"best": score, "since": torch.zeros_like(score), "flat": now.flat, **kept}
+        before = now.watch
+        waiting = before["since"] < self.monitor.patience
+        better = waiting & (score < before["best"])
+
+        def newer(new: Tensor, old: Tensor) -> Tensor:
+            return torch.where(better.reshape(-1, *[1] * (new.dim() - 1)), new, old)
+
+        return {
+            "best": newer(score, before["best"]),
+            "since": torch.where(better, 0, before["since"] + waiting.to(score)),
+            "flat": newer(now.flat, before["flat"]),
+            **{f"state/{name}": newer(value, before[f"state/{name}"]) for name, value in now.state.items()},
+        }
+
+    def chosen(self, now: Snapshot) -> tuple[Tensor, State]:
+        """The models of the best evaluation, or as they are."""
+        if "best" not in now.watch:
+            return now.flat, now.state
+        kept = {name.removeprefix("state/"): v for name, v in now.watch.items() if name.startswith("state/")}
+        return now.watch["flat"], kept
+
+    def end(self, trained: "Trained") -> None:
+        """Tell the callbacks."""
+        for callback in self.monitor.callbacks:
+            callback.on_end(trained)

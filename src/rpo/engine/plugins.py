@@ -1,0 +1,128 @@
+"""Methods from outside: of installed packages, of a module named by the user, of a notebook; and on to workers.
+
+A package names its modules (or functions) in the entry-point group `rpo.methods`. What an entry point or `--plugin`
+names is imported, which registers its methods; a function that is no method itself is called, and registers them.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
+from typing import Any
+
+from rpo.engine.method import REGISTRY, Method, is_ours
+from rpo.exceptions import InputError
+
+GROUP = "rpo.methods"
+
+
+@cache
+def _found() -> tuple[dict[str, str], list[EntryPoint]]:
+    """Entry points that could not be loaded, filled in by `installed`, and those still to load."""
+    return {}, list(entry_points(group=GROUP))
+
+
+def installed() -> Mapping[str, str]:
+    """Load what installed packages have; those that fail, and why. One that fails takes nothing else down."""
+    broken, waiting = _found()
+    while waiting:  # a plugin that asks for a method comes by here while it is being loaded
+        point = waiting.pop()
+        try:
+            _register(point.load())
+        except Exception as error:
+            broken[point.value] = said(error)
+    return broken
+
+
+def load_plugin(name: str) -> None:
+    """Import `module`, or `module:function`, from the current folder or wherever Python looks.
+
+    >>> load_plugin("no_such_module")
+    Traceback (most recent call last):
+    rpo.exceptions.InputError: plugin 'no_such_module' could not be loaded (ModuleNotFoundError: ...): ...
+    """
+    module, _, function = name.partition(":")
+    import_module("rpo.methods")
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found: Any = import_module(module)
+        for part in filter(None, function.split(".")):
+            found = getattr(found, part)
+        _register(found)
+    except Exception as error:
+        raise InputError(
+            f"plugin {name!r} could not be loaded ({said(error)}): give module or module:function, importable from here"
+        ) from None
+
+
+def _register(found: Any) -> None:
+    """Call what is neither a module nor a method that its decorator has registered."""
+    if not isinstance(found, ModuleType) and not any(method.objective is found for method in REGISTRY.values()):
+        found()
+
+
+def said(error: BaseException) -> str:
+    """An error on one line.
+
+    >>> said(KeyError("a"))
+    "KeyError: 'a'"
+    """
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+# --- on to workers ------------------------------------------------------------------------------------------------
+
+
+def packed() -> bytes:
+    """Methods that a worker would not find by itself, code and all; empty if there are none.
+
+    Packages that are installed are not among them: a worker has its own, and `check_same` compares.
+    """
+    import cloudpickle
+
+    homes = {point.module.partition(".")[0] for point in entry_points(group=GROUP)}
+    found = [m for m in REGISTRY.values() if not is_ours(m.objective) and _root(m) not in homes]
+    if not found:
+        return b""
+    modules = {m.objective.__module__ for m in found} - {"__main__"}
+    by_value = [sys.modules[name] for name in sorted(modules & set(sys.modules))]
+    for module in by_value:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        content: bytes = cloudpickle.dumps(found)
+    except Exception as error:
+        names = ", ".join(sorted(m.name for m in found))
+        raise InputError(
+            f"{names} cannot be sent to worker processes ({said(error)}): use jobs=1, or install the code as a package"
+        ) from None
+    finally:
+        for module in by_value:
+            cloudpickle.unregister_pickle_by_value(module)
+    return content
+
+
+def unpack(content: bytes) -> None:
+    """Register, in a worker, what `packed` gave."""
+    if not content:
+        return
+    import cloudpickle
+
+    import_module("rpo.methods")
+    for method in cloudpickle.loads(content):
+        REGISTRY[method.name] = method
+
+
+def check_same(method: Method, source: str) -> None:
+    """Refuse, in a worker, a method whose code is not the one that was asked for."""
+    if method.source != source:
+        raise InputError(
+            f"method {method.name!r} has other code here than where the study was started: install the same everywhere"
+        )
+
+
+def _root(method: Method) -> str:
+    return method.objective.__module__.partition(".")[0]

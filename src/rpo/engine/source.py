@@ -1,0 +1,223 @@
+"""Inputs that do not fit into memory: a map-style dataset, fetched a batch at a time.
+
+A source stands in the place of the tensor of inputs. Which rows a step sees is decided as for a tensor
+(`engine.data.draw_rows`); targets, domains, strata and weights are in memory either way.
+"""
+
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence, Sized
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from rpo.engine.drawing import Seeded
+from rpo.exceptions import InputError, TrainingError
+from rpo.progress import Bar, Show
+
+PIECE = 256  # rows fetched at once where all are looked at
+SAMPLE = 64  # rows that stand for all of them in the name of a training
+# Where the labels of an item stand, and what a dataset that has them all at hand calls them.
+LABELS = {"y": (1, "targets"), "domains": (2, "domains"), "strata": (3, "strata")}
+
+
+class Key(NamedTuple):
+    """An item to fetch: its row; and, to train on, the seed, step and place that its augmentation draws from."""
+
+    row: int
+    drawn: tuple[int, int, int] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A `torch.utils.data.Dataset` with a target, a domain and, if wanted, a stratum for each item.
+
+    Parameters
+    ----------
+    dataset : map-style Dataset
+        `dataset[i]` is the input or a tuple that begins with it: `(x, y)`, `(x, y, domain)`, `(x, y, domain, stratum)`.
+    y, domains, strata : array-like or None
+        One label per item. Without them the dataset's attributes `targets`, `domains` and `strata` are taken, and
+        what is not there is read from the items, in one pass.
+    augment : callable or None
+        Applied to the input of each training item, never to one that is evaluated. What it draws from torch depends on
+        the model's seed and the step alone.
+    workers : int
+        Processes that fetch ahead; 0 fetches in this one. The model is the same with any number.
+
+    Examples
+    --------
+    >>> from torch.utils.data import TensorDataset
+    >>> source = Source(TensorDataset(torch.arange(6.0)[:, None], torch.arange(6.0)), domains=[0, 0, 0, 1, 1, 1])
+    >>> source.shape, source[2:4].flatten().tolist(), source.labels("y")[:2].tolist()
+    ((6, 1), [2.0, 3.0], [0.0, 1.0])
+    """
+
+    dataset: Dataset[Any]
+    y: ArrayLike | None = None
+    domains: ArrayLike | None = None
+    strata: ArrayLike | None = None
+    augment: Callable[[Tensor], Tensor] | None = None
+    workers: int = 0
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    dtype: torch.dtype = torch.float32
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.dataset, Sized) or not hasattr(self.dataset, "__getitem__"):
+            kind = type(self.dataset).__name__
+            raise InputError(f"the dataset is a {kind}: give a map-style one, with __len__ and __getitem__")
+        if not len(self.dataset):
+            raise InputError("the dataset has no items: give at least two")
+        if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 0:
+            raise InputError(f"workers is {self.workers!r}: give the number of processes that fetch, or 0")
+
+    def __len__(self) -> int:
+        assert isinstance(self.dataset, Sized)
+        return len(self.dataset)
+
+    @cached_property
+    def example(self) -> Tensor:
+        """The first input, as the dataset has it."""
+        return _input(self.dataset[0])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Items, and the shape of one input."""
+        return len(self), *self.example.shape
+
+    def to(self, device: torch.device, dtype: torch.dtype) -> "Source":
+        """The same, its batches on a device and of a type."""
+        return replace(self, device=device, dtype=dtype)
+
+    def __getitem__(self, rows: slice) -> Tensor:
+        """Some inputs as they are."""
+        keys = [Key(row) for row in range(*rows.indices(len(self)))]
+        return self._move(_stacked(_Items(self.dataset, None).__getitems__(keys)))
+
+    def pieces(self, size: int = PIECE) -> Iterator[Tensor]:
+        """All inputs in order and as they are, some at a time."""
+        keys = ([Key(row) for row in range(start, min(start + size, len(self)))] for start in range(0, len(self), size))
+        for piece in self._loader(keys, None):
+            yield self._move(piece)
+
+    def sample(self) -> Tensor:
+        """Some inputs from first to last, on the CPU: what is the same in them is taken for the same data."""
+        rows = np.unique(np.linspace(0, len(self) - 1, SAMPLE).astype(int))
+        return _stacked(_Items(self.dataset, None).__getitems__([Key(int(row)) for row in rows]))
+
+    def stream(self, draws: Iterator[Tensor], seeds: Sequence[int], first: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """The rows of each step from `first` on, `(K, n)`, and their inputs for training, `(K, n, ...)`."""
+        waiting: deque[Tensor] = deque()  # rows that are being fetched
+
+        def keys() -> Iterator[list[Key]]:
+            for step, rows in enumerate(draws, first):
+                waiting.append(rows)
+                yield [
+                    Key(max(0, row), (seed, step, place))
+                    for seed, own in zip(seeds, rows.tolist(), strict=True)
+                    for place, row in enumerate(own)
+                ]
+
+        for x in self._loader(keys(), self.augment):
+            rows = waiting.popleft()
+            yield rows, self._move(x).reshape(*rows.shape, *x.shape[1:])
+
+    def labels(self, name: str, show: Show = "auto") -> NDArray[Any] | None:
+        """`y`, `domains` or `strata` of every item; None if there are none."""
+        place, attribute = LABELS[name]
+        given = getattr(self, name)
+        given = getattr(self.dataset, attribute, None) if given is None else given
+        if given is None:
+            item = self.dataset[0]
+            if not isinstance(item, tuple | list) or len(item) <= place:
+                return None
+            with Bar(len(self), f"reading {name}", show) as bar:
+                given = []
+                for row in range(len(self)):
+                    given.append(_plain(self.dataset[row][place]))
+                    bar.advance()
+        found = np.asarray(given)
+        if found.shape != (len(self),):
+            raise InputError(f"{name} has shape {found.shape}: give one label for each of the {len(self)} items")
+        return found
+
+    def _move(self, x: Tensor) -> Tensor:
+        return x.to(self.device, self.dtype, non_blocking=True)
+
+    def _loader(self, keys: Iterator[list[Key]], augment: Callable[[Tensor], Tensor] | None) -> Iterator[Tensor]:
+        """Inputs for lists of keys, fetched ahead by workers if there are some."""
+        loader = DataLoader(
+            _Items(self.dataset, augment),
+            batch_sampler=keys,
+            num_workers=self.workers,
+            collate_fn=_stacked,
+            worker_init_fn=_calm if self.workers else None,
+            pin_memory=self.device.type == "cuda",
+            generator=torch.Generator(),  # else seeds of workers, which nothing uses, come from the process's own
+        )
+        try:
+            yield from loader
+        except InputError as error:  # of a worker it has the worker's traceback above it
+            raise InputError(str(error).strip().splitlines()[-1].removeprefix("rpo.exceptions.InputError: ")) from None
+        except RuntimeError as error:
+            if "exited unexpectedly" not in str(error) and "killed by signal" not in str(error):
+                raise
+            raise TrainingError("a process that fetches data was killed, perhaps for lack of memory") from None
+
+
+class _Items(Dataset[Tensor]):
+    """The inputs of a dataset by key, several at once where the dataset can."""
+
+    def __init__(self, dataset: Dataset[Any], augment: Callable[[Tensor], Tensor] | None) -> None:
+        self.dataset, self.augment = dataset, augment
+
+    def __getitem__(self, key: Key) -> Tensor:
+        return _augmented(_input(self.dataset[key.row]), key, self.augment)
+
+    def __getitems__(self, keys: list[Key]) -> list[Tensor]:
+        together = getattr(self.dataset, "__getitems__", None)
+        if together is None:
+            return [self[key] for key in keys]
+        items = together([key.row for key in keys])
+        return [_augmented(_input(item), key, self.augment) for key, item in zip(keys, items, strict=True)]
+
+
+def _augmented(x: Tensor, key: Key, augment: Callable[[Tensor], Tensor] | None) -> Tensor:
+    if augment is None or key.drawn is None:
+        return x
+    seed, step, place = key.drawn
+    state = np.random.SeedSequence([seed, 4, step, place]).generate_state(1, np.uint64)[0]
+    with Seeded(int(state >> np.uint64(1))):
+        return augment(x)
+
+
+def _input(item: Any) -> Tensor:
+    x = item[0] if isinstance(item, tuple | list) else item
+    try:
+        return x if isinstance(x, Tensor) else torch.as_tensor(np.asarray(x))
+    except (TypeError, ValueError):
+        raise InputError(f"an item begins with a {type(x).__name__}: give a tensor or an array of numbers") from None
+
+
+def _stacked(items: list[Tensor]) -> Tensor:
+    try:
+        return torch.stack(items)
+    except RuntimeError:
+        shapes = sorted({tuple(item.shape) for item in items})
+        raise InputError(f"inputs of the dataset have different shapes ({shapes[0]} and {shapes[1]})") from None
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, Tensor) else value
+
+
+def _calm(_: int) -> None:
+    """In a worker: SIGTERM is for the process that trains, which finishes its step and ends the workers itself."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    torch.set_num_threads(1)

@@ -1,0 +1,170 @@
+"""A domain's level and relation, taken out of what is left of its rows, so that a shift is no noise."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import fdtrc
+
+from rpo.functional.ridge import Array, gcv_ridge
+from rpo.functional.scale import CLIP, scales
+from rpo.functional.turned import recalibrated
+from rpo.judging.noise import LabelNoise, NumberNoise, corrected
+from rpo.judging.residuals import Expected, Problem
+
+TELLING = (
+    0.1  # of the classes' variance within domains, explained: below it wrong labels cannot be told from weak slopes
+)
+ADDED = 20.0  # rows of the common spread beside a domain's own, for how sure its level is
+FEWEST_OWN = 12  # rows from which on a domain may have slopes of its own
+MOST_OWN = (
+    0.5  # of its rows, the freedom of these slopes at the most: with more columns than rows nothing would be left
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Of each domain: how far its level, and its relation, differ from what the columns say."""
+
+    offset: Array
+    error: Array
+    relation: Array
+    relation_p: Array
+    slack: Array
+    """Half a row's part of the offset, where it goes in steps of one row."""
+    freedom: Array
+    """How many rows tell the error."""
+
+
+def number_noise(problem: Problem, expected: Expected) -> tuple[NumberNoise, Levels]:
+    r"""Residuals less a level and a line of every domain's own, shrunk by cross-validation; wild ones drawn in before.
+
+    The offset is the mean of y − f(x), f fitted to all domains with an intercept each: a level that its columns do not
+    explain. The relation is the share of the variance that the line takes away.
+
+    >>> x = np.tile(np.linspace(0, 1, 100), 2)[:, None]
+    >>> domain = np.repeat([0, 1], 100)
+    >>> some = Problem(x, x[:, 0] + 5 * domain, domain, 2, 0, np.ones(200))
+    >>> number_noise(some, Expected(x[:, 0], x[:, 0], np.ones(1)))[1].offset.tolist()
+    [0.0, 5.0]
+    """
+    y, e, w = problem.y, problem.domain, problem.weight
+    first = y - expected.value
+    plain = y - expected.plain
+    residual, apart, spent = first.copy(), first.copy(), np.zeros(len(y))
+    relation, chance = np.zeros(problem.n_domains), np.ones(problem.n_domains)
+    offset, centred = np.zeros(problem.n_domains), first.copy()
+    order = np.argsort(e, kind="stable")
+    ends = np.cumsum(np.bincount(e, minlength=problem.n_domains))
+    for d, rows in enumerate(np.split(order, ends[:-1])):
+        rows = rows[w[rows] > 0]
+        n = float(w[rows].sum())
+        if len(rows) == 0:
+            continue
+        drawn = _drawn_in(first[rows])
+        offset[d] = np.average(_drawn_in(plain[rows]), weights=w[rows])
+        centred[rows] = first[rows] - np.average(drawn, weights=w[rows])
+        if len(rows) < FEWEST_OWN or problem.n_domains == 1:
+            middle = np.average(drawn, weights=w[rows])
+            residual[rows] -= middle
+            used = 1.0
+        else:
+            line = gcv_ridge(problem.X[rows], drawn, w[rows], most=MOST_OWN)
+            value = line(problem.X[rows])
+            residual[rows] -= value
+            apart[rows] = residual[rows]
+            used = min(line.freedom, n / 2)
+            total, left = n * float(np.var(drawn)), float(w[rows] @ (drawn - value) ** 2)
+            if used > 1.01 and total > 0:
+                relation[d] = max(0.0, 1 - (left / max(n - used, 1.0)) / (total / max(n - 1, 1.0)))
+                ratio = max(total - left, 0.0) / (used - 1) / max(left / max(n - used, 1.0), 1e-300)
+                chance[d] = float(fdtrc(used - 1, max(n - used, 1.0), ratio))
+        spent[rows] = used / max(n, 1.0)
+    count = np.bincount(e, w, problem.n_domains)
+    # The spread of a few rows is no measure of how sure their mean is: twenty rows of all domains are added.
+    one = np.ones(problem.n_domains)
+    own = np.nan_to_num(scales(centred, e, problem.n_domains, one, w).noise) ** 2
+    every = float(scales(centred, np.zeros_like(e), 1, [float((count > 0).sum())], w).noise[0]) ** 2
+    spread = np.sqrt((np.maximum(count - 1, 0) * own + ADDED * every) / (np.maximum(count - 1, 0) + ADDED))
+    error = np.where(count > 0, spread / np.sqrt(np.maximum(count, 1e-300)), np.inf)
+    levels = Levels(offset, error, relation, chance, 0 * one, np.maximum(count - 1, 0) + ADDED)
+    return NumberNoise(residual, apart, spent, w, e, problem.n_domains), levels
+
+
+def label_noise(problem: Problem, expected: Expected) -> tuple[LabelNoise, Levels]:
+    """Probabilities recalibrated with log odds of every domain's own, so that prevalence is an offset and no noise.
+
+    The offset of a domain is the mean of label less probability of the class for which that is largest.
+    """
+    y, e, w = problem.y.astype(np.intp), problem.domain, problem.weight
+    p, _ = recalibrated(expected.value, y, e, problem.n_domains, w)
+    truth = np.zeros_like(p)
+    truth[np.arange(len(y)), y] = 1.0
+    # Without the domains' own log odds, for what a domain's level is beyond its columns.
+    plain, _ = recalibrated(expected.value, y, np.zeros_like(e), 1, w)
+    count = np.bincount(e, w, problem.n_domains)
+    mass = np.where(count > 0, count, 1.0)
+    gap = np.stack([np.bincount(e, w * column, problem.n_domains) for column in (truth - plain).T], 1) / mass[:, None]
+    spread = np.stack([np.bincount(e, w * q * (1 - q), problem.n_domains) for q in plain.T], 1) / mass[:, None] ** 2
+    most = (
+        np.zeros(problem.n_domains, np.intp) + 1 if p.shape[1] == 2 else np.abs(gap / np.sqrt(spread + 1e-12)).argmax(1)
+    )
+    every = np.arange(problem.n_domains)
+    levels = Levels(
+        gap[every, most],
+        np.where(count > 0, np.sqrt(np.maximum(spread[every, most], 1e-12)), np.inf),
+        *_other_relation(problem, p, truth),
+        0.5 / mass,
+        np.full(problem.n_domains, 1e9),
+    )
+    middle = np.stack([np.bincount(e, w * q, problem.n_domains) for q in p.T], 1) / mass[:, None]
+    told = float(w @ ((p - middle[e]) ** 2).sum(1)) / max(float(w @ (middle * (1 - middle)).sum(1)[e]), 1e-300)
+    return LabelNoise(p, y, w, e, problem.n_domains, told >= TELLING), levels
+
+
+def _other_relation(problem: Problem, p: Array, truth: Array) -> tuple[Array, Array]:
+    """Of each domain the share of its residual variance that slopes of its own explain, and its p.
+
+    Wrong labels bend all slopes by one factor, another prevalence shifts them: residuals along 1 − Cp_c and p_c p_k.
+    Only what slopes explain beyond that says that the columns mean something else there.
+    """
+    share, chance = np.zeros(problem.n_domains), np.ones(problem.n_domains)
+    if problem.n_domains == 1:
+        return share, chance
+    classes = p.shape[1]
+    order = np.argsort(problem.domain, kind="stable")
+    ends = np.cumsum(np.bincount(problem.domain, minlength=problem.n_domains))
+    for d, rows in enumerate(np.split(order, ends[:-1])):
+        rows = rows[problem.weight[rows] > 0]
+        if len(rows) < 2 * FEWEST_OWN:
+            continue
+        ps = []
+        for c in range(1 if classes == 2 else 0, classes):
+            q = p[rows, c]
+            spread = np.sqrt(np.maximum(q * (1 - q), 1e-4))
+            bent = np.column_stack([np.ones(len(rows)), 1 - classes * q, q[:, None] * p[rows]]) / spread[:, None]
+            x = (problem.X[rows] - problem.X[rows].mean(0)) / spread[:, None]
+            basis, _ = np.linalg.qr(bent)
+            left = (truth[rows, c] - q) / spread
+            left = left - basis @ (basis.T @ left)
+            x = x - basis @ (basis.T @ x)
+            line = gcv_ridge(x, left, problem.weight[rows], most=MOST_OWN)
+            used, n = line.freedom - 1, len(rows)
+            total, rest = float(left @ left), float(((left - line(x)) ** 2).sum())
+            if used < 0.01 or total <= 0:
+                continue
+            ratio = max(total - rest, 0.0) / used / max(rest / max(n - len(bent.T) - used, 1.0), 1e-300)
+            ps.append(float(fdtrc(used, max(n - len(bent.T) - used, 1.0), ratio)))
+            share[d] = max(
+                share[d], 1 - (rest / max(n - len(bent.T) - used, 1.0)) / (total / max(n - len(bent.T), 1.0))
+            )
+        chance[d] = min([1.0, *(len(ps) * one for one in ps)])
+    return share, corrected(chance, np.ones(problem.n_domains, dtype=bool))
+
+
+def _drawn_in(values: Array) -> Array:
+    """Values with the wild ones at 2.5 deviations (by the median)."""
+    centre = float(np.median(values))
+    scale = float(np.median(np.abs(values - centre))) / 0.6745
+    if scale == 0:
+        scale = float(np.std(values))
+    return np.clip(values, centre - CLIP * scale, centre + CLIP * scale)

@@ -1,0 +1,110 @@
+"""What is known about a table's quality: `Quality`."""
+
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from rpo.frames.preparing import Prepared
+from rpo.functional.ridge import Array
+from rpo.grouping.strata import NamedStrata
+from rpo.judging.columns import Columns
+from rpo.judging.heat_map import heat_map
+from rpo.judging.penalties import penalties, squared
+from rpo.judging.residuals import Expected
+from rpo.judging.words import findings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False)
+class Quality:
+    """What is known about a table's quality.
+
+    Attributes
+    ----------
+    domains : DataFrame
+        One row per domain, worst first: its level beyond what its columns explain (`offset`), whether the same columns
+        mean something else there (`relation`), how far its columns lie from the others' (`novelty`), its `noise` (for
+        classes the estimated share of wrong labels) with interval, ratio to the rest (for classes the difference) and
+        corrected p, the error of models that never saw it (`held_out`), and the mean `weight` of its rows.
+    strata, cells : DataFrame
+        The same for groups of rows that share their noise, and for each of them within each domain.
+    features : DataFrame
+        One row per feature, suspicious ones first.
+    rows : DataFrame
+        The rows to look at first, with their columns.
+    columns : Columns
+        What is missing, impossible or shifted in which column, and what is not what it is taken for: `columns.findings`
+        in sentences, the most important first.
+    weight : ndarray
+        What each row of the table should count: pass it as `sample_weight`. Rows without a target have zero.
+    """
+
+    domains: pd.DataFrame
+    strata: pd.DataFrame
+    cells: pd.DataFrame
+    rows: pd.DataFrame
+    features: pd.DataFrame
+    slopes: pd.DataFrame
+    weight: Array
+    prepared: Prepared = field(repr=False)
+    expected: Expected = field(repr=False)
+    assigned: NamedStrata = field(repr=False)
+    columns: Columns = field(repr=False)
+    noise: float
+    """The noise of all rows together; for classes the share of wrong labels."""
+    misfit: float = 0.0
+    """The variance by which models miss a domain that they never saw, beyond its noise; 0 for classes."""
+    copies: int = 0
+    """Rows that repeat another in every column, if that cannot be chance."""
+
+    @property
+    def task(self) -> str:
+        """ "regression" or "classification"."""
+        return self.prepared.task
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """What was found, in sentences."""
+        return tuple(sentence for _, sentence in self.findings)
+
+    @property
+    def findings(self) -> tuple[tuple[str, str], ...]:
+        """The same sentences, each with the table that has the evidence."""
+        return findings(self)
+
+    @property
+    def penalties(self) -> pd.DataFrame:
+        """η of every domain and ρ of every cell as Proposition 1 of RPO would have them; for readers of the paper."""
+        return penalties(self)
+
+    @property
+    def overview(self) -> dict[str, float | None]:
+        """The table in figures: rows, columns, domains, groups; noise and explained variance, or classes."""
+        ready = self.prepared
+        sizes = {
+            "rows": len(ready.y),
+            "columns": len(ready.columns),
+            "domains": len(self.domains),
+            "groups of rows": len(self.strata),
+        }
+        if self.task == "regression":
+            figures = {"noise": self.noise, "variance explained": 1 - float(squared(self).mean())}
+        else:
+            count = np.unique(ready.y, return_counts=True)[1]
+            figures = {"classes": len(count), "largest class": count.max() / len(ready.y), "wrong labels": self.noise}
+        return {name: float(value) if np.isfinite(value) else None for name, value in (sizes | figures).items()}
+
+    def figure(self) -> "Figure":
+        """The noise of strata by domains as a heat map."""
+        return heat_map(self)
+
+    def report(self, path: str | Path, title: str = "table") -> None:
+        """Write the page, headed by the title."""
+        # By name: the page knows the judgement, not the other way round.
+        import_module("rpo.report").write_report(self, Path(path), title=title)

@@ -1,0 +1,93 @@
+"""Intervals and sets of classes that hold on a domain never seen, by what held-out domains showed."""
+
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from rpo.exceptions import InputError
+from rpo.functional.conformal import conformal_quantile, domains_needed, row_mass
+from rpo.functional.effects import Effects, moved
+from rpo.functional.ridge import Array
+from rpo.mapped import blocks
+from rpo.models.reference import Reference
+
+How = Literal["conformal", "model"]
+DRAWS = 64  # of a domain's offsets and slope, where domains are taken for normal draws
+
+
+def max_level(reference: Reference, *, trusted: bool = False) -> float:
+    """E/(E + 1): no higher level can be promised of a domain never seen; noisy domains count less if `trusted`."""
+    number = float(_trust(reference)[np.unique(reference.units)].sum()) if trusted else len(np.unique(reference.units))
+    return number / (number + 1)
+
+
+def half_width(reference: Reference, level: float, *, trusted: bool = False) -> float:
+    """The conformal quantile of |y − f|/σ(x), or of 1 − p_y for classes, over held-out domains."""
+    units = reference.units
+    mass = row_mass(units, reference.count, _trust(reference) if trusted else None)
+    if reference.classes:
+        label = reference.target.astype(np.intp)
+        score = 1 - reference.value[np.arange(len(label)), label]
+    else:
+        score = np.abs(reference.residual) / reference.scale
+    return conformal_quantile(score, mass, level)
+
+
+def model_widths(reference: Reference, effects: Effects, design: Array, scale: Array, level: float) -> Array:
+    r"""t_ν √(zᵀTz + σ²s²) of every row: domains as normal draws about the model, rows about their domain.
+
+    z is the row's `design`, s its local noise; ν by Satterthwaite, E degrees of freedom for T and n − E for σ².
+    """
+    number = len(np.unique(reference.units))
+    between, noise = design**2 @ effects.variance, effects.noise * scale**2
+    freedom = (between + noise) ** 2 / (between**2 / number + noise**2 / max(len(reference.target) - number, 1))
+    return np.asarray(stdtrit(freedom, (1 + level) / 2) * np.sqrt(between + noise))
+
+
+def mean_probabilities(log_odds: Array, effects: Effects) -> Array:
+    """Probabilities averaged over domains that are normal draws about the model."""
+    draws = np.random.default_rng(0).normal(size=(DRAWS // 2, len(effects.variance)))
+    value = np.zeros_like(log_odds)
+    for u in np.concatenate([draws, -draws]) * np.sqrt(effects.variance):
+        for some in blocks(len(log_odds)):
+            value[some] += moved(log_odds[some], u) / DRAWS
+    return value
+
+
+def smallest_sets(probability: Array, level: float) -> NDArray[np.bool_]:
+    """For every row the likeliest classes whose probabilities reach the level together, `(n, C)`.
+
+    >>> smallest_sets(np.array([[0.6, 0.3, 0.1]]), 0.8).tolist()
+    [[True, True, False]]
+    """
+    order = np.argsort(-probability, axis=1, kind="stable")
+    sorted_ = np.take_along_axis(probability, order, 1)
+    before = np.cumsum(sorted_, 1) - sorted_
+    inside = np.empty(probability.shape, dtype=bool)
+    np.put_along_axis(inside, order, before < level - 1e-12, 1)
+    return inside
+
+
+def check_level(reference: Reference, level: float, method: How, *, trusted: bool = False) -> None:
+    """Refuse a level that is none, or that so few domains cannot promise."""
+    if method not in get_args(How):
+        raise InputError(f"method must be one of {', '.join(get_args(How))}, got {method!r}")
+    if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0 < level < 1:
+        raise InputError(f"level must be a number between 0 and 1, such as 0.9, got {level!r}")
+    most = max_level(reference, trusted=trusted)
+    if method == "conformal" and level > most + 1e-9:
+        number = len(np.unique(reference.units))
+        what = "domains" if len(reference.rows) > 1 else "rows"
+        less = ", some of which are noisy and count less (trusted=True)" if trusted else ""
+        raise InputError(
+            f"level {level:g} takes {domains_needed(level)} training {what}, and there are {number}{less}: "
+            f"at most {np.floor(1000 * most) / 1000:g} (max_level_) can be promised of a new one; ask for less, or use "
+            'method="model" (--interval-method model), which assumes that domains are normal draws'
+        )
+
+
+def _trust(reference: Reference) -> Array:
+    """By unit, what the judgement leaves of it."""
+    return reference.trust if len(reference.rows) > 1 else np.ones(len(reference.domain))

@@ -1,0 +1,136 @@
+"""What a fitted Quality model offers for domains never seen: intervals, and adapting to a few of their labels."""
+
+import warnings
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+
+from rpo.exceptions import InputError
+from rpo.functional.effects import Effects
+from rpo.functional.ridge import Array
+from rpo.models.adapting import Adaptation, adapted, adapted_reference, centred, design_of, effects_of, log_odds
+from rpo.models.intervals import (
+    How,
+    check_level,
+    half_width,
+    max_level,
+    mean_probabilities,
+    model_widths,
+    smallest_sets,
+)
+from rpo.models.reference import Reference
+
+
+def outputs_of(model: Any, numbers: Array) -> Array:
+    """What a fitted model says of rows whose columns are numbers already, `(n,)` or `(n, C)`."""
+    return np.asarray(model._raw(numbers[:, model.kept_]))
+
+
+class NewDomains:
+    """Mixed into both Quality models."""
+
+    reference_: Reference
+    adaptation_: Adaptation | None = None
+    _known_effects: Effects | None = None
+    _known_moved: Reference | None = None
+
+    def _features(self, X: Any) -> Array:
+        raise NotImplementedError
+
+    def _raw(self, values: Array) -> Array:
+        raise NotImplementedError
+
+    def _places(self, y: NDArray[Any]) -> NDArray[Any]:
+        raise NotImplementedError
+
+    @property
+    def max_level_(self) -> float:
+        """E/(E + 1) for E training domains: the highest level that `predict_interval` can promise of a new domain."""
+        check_is_fitted(self, "reference_")
+        return max_level(self._held_out())
+
+    @property
+    def own_rows_(self) -> float:
+        """From how many labelled rows on a line through a domain's own rows does better than `adapt`; inf if never.
+
+        By training domains, with at most half of the rows of the largest of them (500 at the most).
+        """
+        check_is_fitted(self, "reference_")
+        return float(self.reference_.own[0])
+
+    def _interval(self, X: Any, level: float, method: How, trusted: bool) -> NDArray[Any]:
+        check_is_fitted(self, "reference_")
+        held_out = self._held_out()
+        check_level(held_out, level, method, trusted=trusted)
+        values = self._features(X)
+        raw = self._raw(values)
+        value = raw if self.adaptation_ is None else self.adaptation_(raw)
+        if method == "model" and self.adaptation_ is not None:
+            raise InputError('method="model" is for domains without labels: use method="conformal" after adapt')
+        if value.ndim == 2:
+            if method == "model":
+                return smallest_sets(mean_probabilities(log_odds(value), self._effects()), level)
+            inside = 1 - value <= half_width(held_out, level, trusted=trusted) + 1e-12
+            inside[np.arange(len(value)), value.argmax(1)] = True  # a set is never empty
+            return np.asarray(inside)
+        scale = self.reference_.noise(values, raw)
+        if method == "model":
+            design = design_of(value, *centred(self.reference_))
+            reach = model_widths(self.reference_, self._effects(), design, scale, level)
+        else:
+            reach = half_width(held_out, level, trusted=trusted) * scale
+        return np.column_stack([value - reach, value + reach])
+
+    def _held_out(self) -> Reference:
+        """Held-out domains; of an adapted model, each moved by as many of its own rows."""
+        if self.adaptation_ is None:
+            return self.reference_
+        if self._known_moved is None:
+            self._known_moved = adapted_reference(self.reference_, self._effects(), self.adaptation_.rows)
+        return self._known_moved
+
+    def _effects(self) -> Effects:
+        """How domains differ from the model; computed when first asked for."""
+        if self._known_effects is None:
+            self._known_effects = effects_of(self.reference_)
+        return self._known_effects
+
+    def adapt(self, X: ArrayLike | pd.DataFrame, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """A copy of the model for one new domain, moved by some labelled rows of it.
+
+        It gets the domain's own offset and slope (for classes, of the log odds), shrunk by how much held-out domains
+        differed: one row moves it a little, a hundred rows a lot, and not at all where domains do not differ. Intervals
+        of the copy go by held-out domains that were moved by as many of their own rows. `own_rows_` says from how many
+        rows on a model of the domain's own would do better; more rows than that are warned about.
+        """
+        check_is_fitted(self, "reference_")
+        if self.adaptation_ is not None:
+            raise InputError("the model is adapted already: adapt the fitted one, to all labelled rows at once")
+        if len(self.reference_.rows) < 2:
+            raise InputError("the model was fitted to one domain: how much domains differ is not known")
+        values, given = self._features(X), column_or_1d(y, warn=True)
+        check_consistent_length(values, given)
+        weight = np.asarray(_check_sample_weight(sample_weight, values, dtype=np.float64, ensure_non_negative=True))
+        if pd.isna(given).any():
+            raise InputError(f"y is missing in {int(pd.isna(given).sum())} of {len(given)} rows: give labelled rows")
+        used = weight > 0
+        if not used.any():
+            raise InputError("no row counts: some weight must be above zero")
+        values, target, weight = values[used], self._places(given[used]), weight[used]
+        raw = self._raw(values)
+        moved = copy(self)
+        scale = self.reference_.noise(values, raw)
+        moved.adaptation_ = adapted(self.reference_, self._effects(), raw, target, scale, weight)
+        if len(target) >= self.own_rows_:
+            warnings.warn(
+                f"from about {self.own_rows_:.0f} rows on a model of the domain's own does better, by training "
+                f"domains; there are {len(target)}: fit one to them and compare",
+                UserWarning,
+                stacklevel=2,
+            )
+        return moved

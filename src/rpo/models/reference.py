@@ -1,0 +1,254 @@
+"""What held-out domains showed, kept beside a model: intervals, checks of new domains and adapting all go by it.
+
+Nothing is trained for it but a small model of how large errors are: predictions for held-out domains are there already,
+for the model was decided by them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpo.functional.ridge import Array
+from rpo.models.decision import Candidate, Trial
+from rpo.models.local_noise import FLAT, LocalNoise, local_noise
+from rpo.models.own_rows import rows_of_own
+
+MOST_COLUMNS, RIDGE = 300, 0.01  # columns that each is compared with the others; and the penalty of that
+MOST_WORK = 1e9  # operations for lines of all domains but one
+MOST_MEANS = 4_000_000  # numbers: means of columns by domain, and their deviations; of more, some domains are left out
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Rows with what models said of them that did not see their domain, and figures of every domain.
+
+    Of at most 20,000 rows, as even over domains as they allow. Where there is one domain only, every row stands for a
+    domain of its own: what is said then holds for new rows, not for new domains.
+    """
+
+    domain: NDArray[np.int64]
+    """Of each row kept, the place of its domain."""
+    value: Array
+    """What was said of it: `(n,)`, or `(n, C)` probabilities."""
+    target: Array
+    """What it is: a number, or the place of a class."""
+    scale: Array
+    """How large errors are where it lies, from rows of other domains: one is ordinary."""
+    count: Array
+    """How often it counts."""
+    trust: Array
+    """By domain, the mean weight of its rows by the judgement, at most one."""
+    rows: Array
+    """By domain, how many rows."""
+    error: Array
+    """By domain, the mean squared error (for classes Brier's score), all rows counted in full."""
+    wild: Array
+    """By domain, the mean of squared squared errors."""
+    reach: Array
+    """By domain, Σ(f − f̄)², over classes too."""
+    along: Array
+    """By domain, Σ(f − f̄)(r − r̄), r the residual."""
+    beside: Array
+    """What the others leave of a column, as a line of all of them: `(p, p)`, or `(p, 0)` if p is large."""
+    place: NDArray[np.int64]
+    """Domains whose columns are known, in order."""
+    mean: Array
+    """Of each of these the mean of every column, and of what the others leave of it: `(E, p)` or `(E, 2p)`."""
+    spread: Array
+    """Of each of these the deviation within the domain, likewise."""
+    within: Array
+    """The variance within domains, likewise."""
+    deviation: Array
+    """The deviation of every column over all rows."""
+    low: Array
+    high: Array
+    """The range of every column."""
+    outside: Array
+    """By domain, the share of rows outside the range of all other domains in some column."""
+    own: Array
+    """From how many rows on a line of a domain's own does better, and the most rows that this was tried with."""
+    noise: LocalNoise
+    """How large errors are, by where a row lies."""
+
+    @property
+    def classes(self) -> int:
+        """0 for a regression."""
+        return self.value.shape[1] if self.value.ndim == 2 else 0
+
+    @property
+    def units(self) -> NDArray[np.int64]:
+        """What counts as a domain of its own in an interval: domains, or rows if there is one domain only."""
+        return self.domain if len(self.rows) > 1 else np.arange(len(self.domain))
+
+    @property
+    def residual(self) -> Array:
+        """y − f of a regression."""
+        return self.target - self.value
+
+    def figures(self, X: Array) -> Array:
+        """Columns, and what the others leave of each, standardised."""
+        return figures_of(X, self.low, self.deviation, self.beside)
+
+
+def figures_of(X: Array, zero: Array, deviation: Array, beside: Array) -> Array:
+    """Columns `(n, p)`, and beside them what the other columns leave of each, in deviations."""
+    safe = np.where(deviation > 0, deviation, 1.0)
+    return np.hstack([X, (X - zero) / safe @ beside])
+
+
+ARRAYS = tuple(one.name for one in fields(Reference) if one.name != "noise")
+PLACES = ("domain", "place")
+BY_DOMAIN = ("trust", "rows", "error", "wild", "reach", "along", "outside")
+BY_COLUMN = ("deviation", "low", "high")
+
+
+def reference_of(trial: Trial, value: Array, chosen: Candidate) -> Reference:
+    """The reference of a model from its predictions for held-out domains."""
+    problem = trial.problem
+    kept, domain, n = trial.kept, problem.domain, problem.n_domains
+    columns = trial.columns(chosen)
+    scale, noise = np.ones(len(problem.y)), FLAT
+    if not problem.n_classes:
+        weight = problem.weight * trial.weight
+        X = np.column_stack([problem.X[np.ix_(kept, columns)], value[kept]])
+        rest = np.abs(problem.y - value)[kept]
+        unit = domain[kept] if n > 1 else np.arange(len(rest))
+        scale[kept], noise = local_noise(X, rest, weight[kept], unit, trial.fold[kept])
+    count = problem.weight
+    rows = np.asarray(np.bincount(domain, count, n), dtype=np.float64)
+    square = trial.squared(value)
+    reach, along = relation(problem.y, value, count, domain, n)
+    place = np.arange(n)[:: max(1, -(-2 * n * problem.X.shape[1] // MOST_MEANS))]
+    middle = np.average(problem.X, axis=0, weights=count)
+    deviation = np.sqrt(np.average((problem.X - middle) ** 2, axis=0, weights=count))
+    low, high = problem.X.min(0), problem.X.max(0)
+    beside, figures = _figures(problem.X, middle, deviation, low, count, domain, n)
+    mean, spread = np.empty((n, figures.shape[1])), np.empty((n, figures.shape[1]))
+    for j, column in enumerate(figures.T):
+        mean[:, j] = np.bincount(domain, count * column, n) / rows
+        spread[:, j] = np.sqrt(np.bincount(domain, count * (column - mean[domain, j]) ** 2, n) / rows)
+    return Reference(
+        domain=domain[kept].astype(np.int64),
+        value=value[kept],
+        target=problem.y[kept].astype(np.float64),
+        scale=scale[kept],
+        count=count[kept],
+        trust=np.minimum(np.bincount(domain, count * trial.weight, n) / rows, 1.0),
+        rows=rows,
+        error=np.bincount(domain, count * square, n) / rows,
+        wild=np.bincount(domain, count * square**2, n) / rows,
+        reach=reach,
+        along=along,
+        beside=beside,
+        place=place,
+        mean=mean[place],
+        spread=spread[place],
+        within=rows @ spread**2 / rows.sum(),
+        deviation=deviation,
+        low=low,
+        high=high,
+        outside=_outside(problem.X, count, domain, n),
+        own=rows_of_own(problem, value, columns, kept),
+        noise=noise,
+    )
+
+
+def relation(y: NDArray[Any], value: Array, count: Array, domain: NDArray[np.intp], n: int) -> tuple[Array, Array]:
+    """Σ(f − f̄)² and Σ(f − f̄)(r − r̄) of every domain; of classes the sum over their probabilities."""
+    rows = np.bincount(domain, count, n)
+    reach, along = np.zeros(n), np.zeros(n)
+    for k, f in enumerate(value.T if value.ndim == 2 else value[None]):
+        r = ((y == k) if value.ndim == 2 else y) - f
+        centred = f - (np.bincount(domain, count * f, n) / rows)[domain]
+        reach += np.bincount(domain, count * centred**2, n)
+        along += np.bincount(domain, count * centred * r, n)
+    return reach, along
+
+
+def _figures(
+    X: Array, middle: Array, deviation: Array, low: Array, count: Array, domain: NDArray[np.intp], n: int
+) -> tuple[Array, Array]:
+    """What the others leave of a column, as lines of all; and the figures of every row by lines of other domains."""
+    p = X.shape[1]
+    if not 1 < p <= MOST_COLUMNS:
+        return np.empty((p, 0)), X
+    z = (X - middle) / np.where(deviation > 0, deviation, 1.0)
+    gram, total = (z.T * count) @ z, float(count.sum())
+    beside = _beside(gram / total)
+    figures = figures_of(X, low, deviation, beside)
+    if 1 < n <= MOST_WORK / p**3:  # of many columns and domains, one domain hardly matters
+        order = np.argsort(domain, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(domain[order])) + 1):
+            rest = gram - (z[rows].T * count[rows]) @ z[rows]
+            lines = _beside(rest / max(total - float(count[rows].sum()), 1e-300))
+            figures[rows] = figures_of(X[rows], low, deviation, lines)
+    return beside, figures
+
+
+def _beside(correlation: Array) -> Array:
+    """(R + αI)⁻¹ by columns over its diagonal, R the correlation of columns: x_j less a ridge line of the others."""
+    inverse = np.linalg.inv(correlation + RIDGE * np.eye(len(correlation)))
+    return np.asarray(inverse / np.diag(inverse))
+
+
+def _outside(X: Array, count: Array, domain: NDArray[np.intp], n: int) -> Array:
+    """The share of each domain's rows that lie outside the range of all other domains in some column."""
+    if n < 2:
+        return np.zeros(n)
+    beyond = np.zeros(len(X), dtype=bool)
+    order = np.argsort(domain, kind="stable")
+    start = np.searchsorted(domain[order], np.arange(n))
+    for column in X.T:
+        for sign in (1.0, -1.0):
+            most = np.maximum.reduceat(sign * column[order], start)
+            first = int(most.argmax())
+            others = np.full(n, most[first])
+            others[first] = np.delete(most, first).max()
+            beyond |= sign * column > others[domain]
+    return np.asarray(np.bincount(domain, count * beyond, n) / np.bincount(domain, count, n))
+
+
+def arrays_of(reference: Reference) -> dict[str, NDArray[Any]]:
+    """To be saved."""
+    return {**{name: np.asarray(getattr(reference, name)) for name in ARRAYS}, **reference.noise.arrays()}
+
+
+def read_reference(
+    arrays: Mapping[str, NDArray[Any]], *, domains: int, columns: int, inputs: int, classes: int
+) -> Reference:
+    """What was saved, once every number is seen to be one that it can be; a ValueError or KeyError if not."""
+    found: dict[str, NDArray[Any]] = {}
+    n = len(np.asarray(arrays["domain"]))
+    places = len(np.asarray(arrays["place"]))
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("domain", "target", "scale", "count"), (n,))
+    shapes |= {"value": (n, classes) if classes else (n,), "place": (places,), "own": (2,)}
+    beside = np.asarray(arrays["beside"])
+    size = columns + (columns if beside.size else 0)
+    shapes |= {"beside": (columns, size - columns), "within": (size,), "mean": (places, size), "spread": (places, size)}
+    shapes |= dict.fromkeys(BY_DOMAIN, (domains,)) | dict.fromkeys(BY_COLUMN, (columns,))
+    for name in ARRAYS:
+        values = np.asarray(arrays[name])
+        kind = "i" if name in PLACES else "f"
+        if values.shape != shapes[name] or values.dtype.kind != kind or (kind == "f" and np.isnan(values).any()):
+            raise ValueError(f"{name} of its held-out domains is of another shape or no number")
+        if name != "own" and not np.isfinite(values).all():
+            raise ValueError(f"{name} of its held-out domains is not finite")
+        found[name] = values.astype(np.int64 if name in PLACES else np.float64)
+    for name in PLACES:
+        if len(found[name]) == 0 or found[name].min() < 0 or found[name].max() >= domains:
+            raise ValueError("rows of domains that are not there")
+    labels = np.unique(found["target"]) if classes else np.zeros(1)
+    if (labels % 1 != 0).any() or labels[0] < 0 or labels[-1] >= max(classes, 1):
+        raise ValueError("rows of classes that are not there")
+    positive = ("scale", "count", "rows", "own")
+    if any((found[name] <= 0).any() for name in positive) or (found["low"] > found["high"]).any():
+        raise ValueError("counts, scales or ranges that cannot be")
+    bounded = ("trust", "outside", *(("value",) if classes else ()))
+    if any((found[name] < 0).any() for name in (*BY_DOMAIN[:5], "spread", "within", "deviation", "outside")):
+        raise ValueError("sums of squares below zero")
+    if any(((found[name] < -1e-9) | (found[name] > 1 + 1e-9)).any() for name in bounded):
+        raise ValueError("shares that are none")
+    return Reference(**found, noise=LocalNoise.read(arrays, inputs + 1))

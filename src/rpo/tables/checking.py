@@ -1,0 +1,167 @@
+"""A new table, held against the domains that a model was fitted on: can the model be trusted on it?"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from rpo.exceptions import InputError
+from rpo.frames.columns import Column, as_text, typed
+from rpo.functional.ridge import Array
+from rpo.models import QualityClassifier, QualityRegressor
+from rpo.models.inputs import numbers
+from rpo.models.new_domains import outputs_of
+from rpo.progress import Bar
+from rpo.tables.model import TableModel, completed
+from rpo.tables.new_domain import VERDICTS, NewRows, Part, Training, Verdict, against
+
+NEW = "(new)"  # the name of the domain of a table that names none
+MOST_NAMED = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """What a model makes of new domains.
+
+    `domains` has a row for each domain of the table, `columns` one for each of its columns in each domain, `distances`
+    one for each training domain. `summary` says it in sentences, `notes` what was missing or unseen in the table.
+    """
+
+    verdict: Verdict
+    """The worst of all domains."""
+    summary: tuple[str, ...]
+    domains: pd.DataFrame = field(repr=False)
+    columns: pd.DataFrame = field(repr=False)
+    distances: pd.DataFrame = field(repr=False)
+    notes: tuple[str, ...]
+    task: str
+    training_domains: int
+
+    def __str__(self) -> str:
+        return "\n".join(self.summary)
+
+
+def check(
+    model: Any, frame: pd.DataFrame, *, target: str | ArrayLike | None = None, domain: str | ArrayLike | None = None
+) -> Check:
+    """Whether a model can be trusted on a new table: which columns shifted, how far it lies from training domains.
+
+    `model` is a fitted `QualityRegressor` or `QualityClassifier`, or a folder that `rpo fit` wrote, which knows the
+    names of target and domain. `target` and `domain` name columns of the table, or hold one value per row. Without a
+    target the columns alone are judged; with it, also the error, beside that of held-out domains. Every domain of the
+    table is checked by itself; without any the table is one new domain.
+
+    Examples
+    --------
+    >>> import rpo
+    >>> rng = np.random.default_rng(0)
+    >>> table = pd.DataFrame(rng.normal(size=(400, 2)), columns=["a", "b"]).assign(site=np.arange(400) % 20)
+    >>> model = rpo.QualityRegressor("linear").fit(table, table["a"] + rng.normal(size=400), domains="site")
+    >>> rpo.check(model, table[["a", "b"]][:50] + [0, 9]).verdict
+    'outside'
+    """
+    if isinstance(model, str | os.PathLike):
+        from rpo.tables.folder import load_model
+
+        model = load_model(model)
+    if not isinstance(frame, pd.DataFrame):
+        raise InputError(f"the table must be a DataFrame, got a {type(frame).__name__}")
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    estimator = model
+    if isinstance(model, TableModel):
+        estimator = model.estimator
+        target = model.target if target is None and model.target in frame.columns else target
+        domain = model.domain if domain is None and model.domain in frame.columns else domain
+    if not isinstance(estimator, QualityRegressor | QualityClassifier):
+        raise InputError(
+            "a check needs a model that held domains out: fit it with --method auto, linear, trees or network"
+        )
+    if not hasattr(estimator, "reference_"):
+        raise InputError("the model is not fitted: fit it first")
+    if estimator.adaptation_ is not None:
+        raise InputError("the model was adapted to a domain: check the one that was fitted")
+    if len(frame) == 0:
+        raise InputError("the table has no rows")
+    given, notes = completed(frame, estimator.columns_)
+    where = np.full(len(frame), NEW) if domain is None else _labels(frame, domain, "domain")
+    y = None if target is None else _target(frame, target, estimator)
+    if y is not None and not (known := ~np.isnan(y)).any():
+        y = None
+    elif y is not None and not known.all():
+        notes.append(f"{int((~known).sum()):,} rows have no target: their columns alone are checked")
+    X = numbers(given, estimator.columns_)
+    lacking = [column.name for column in estimator.columns_ if column.name not in frame.columns]
+    new, training = NewRows.of(estimator.columns_, given, X, outputs_of(estimator, X), y), Training(estimator)
+    names, code = np.unique(where, return_inverse=True)
+    made = []
+    with Bar(len(names), "checking") as bar:
+        for place, name in enumerate(names.tolist()):
+            made.append(against(training, str(name), new.part(code == place), lacking))
+            bar.advance()
+    order = sorted(range(len(made)), key=lambda k: (-VERDICTS.index(made[k].figures["verdict"]), k))
+    parts = [made[k] for k in order]
+    return Check(
+        verdict=parts[0].figures["verdict"],
+        summary=_summary(parts, len(estimator.domains_)),
+        domains=pd.DataFrame([part.figures for part in parts]),
+        columns=pd.concat([part.columns for part in parts], ignore_index=True),
+        distances=pd.concat([part.distances for part in parts], ignore_index=True),
+        notes=tuple(notes),
+        task="classification" if estimator.reference_.classes else "regression",
+        training_domains=len(estimator.domains_),
+    )
+
+
+def _summary(parts: list[Part], domains: int) -> tuple[str, ...]:
+    """The verdict of the table, or of each of its domains, worst first."""
+    if len(parts) == 1:
+        row = parts[0].figures
+        name = "The table" if row["domain"] == NEW else f"Domain {row['domain']!r}"
+        head = f"{name} ({row['rows']:,} rows): {row['verdict']}."
+        seen = ["It was among the training domains: what is said of it is too favourable."] if row["seen"] else []
+        return (head, *parts[0].words, *seen)
+    count = {one: sum(part.figures["verdict"] == one for part in parts) for one in reversed(VERDICTS)}
+    said = ", ".join(f"{number} {one}" for one, number in count.items() if number)
+    lines = [f"{len(parts)} domains: {said} (the model was fitted to {domains})."]
+    for part in parts[:MOST_NAMED]:
+        row = part.figures
+        if row["verdict"] != "as usual":
+            lines.append(f"Domain {row['domain']!r} ({row['rows']:,} rows): {row['verdict']}. {' '.join(part.words)}")
+    if seen := sum(part.figures["seen"] for part in parts):
+        lines.append(f"{seen} of them were among the training domains: what is said of these is too favourable.")
+    return tuple(lines)
+
+
+def _labels(frame: pd.DataFrame, given: Any, what: str) -> NDArray[Any]:
+    if isinstance(given, str):
+        if given not in frame.columns:
+            raise InputError(f"the table has no column {given!r} ({what}=)")
+        given = frame[given]
+    values = as_text(pd.Series(np.asarray(given)))
+    if len(values) != len(frame):
+        raise InputError(f"{what} has {len(values)} values for {len(frame)} rows: give one per row")
+    return values.to_numpy(dtype=str)
+
+
+def _target(frame: pd.DataFrame, given: Any, estimator: Any) -> Array:
+    """Numbers, or the places of classes (−1 for one that no training row has); NaN where there is none."""
+    if isinstance(given, str):
+        if given not in frame.columns:
+            raise InputError(f"the table has no column {given!r} (target=)")
+        given = frame[given]
+    values = pd.Series(np.asarray(given))
+    if len(values) != len(frame):
+        raise InputError(f"target has {len(values)} values for {len(frame)} rows: give one per row")
+    gone = values.isna().to_numpy()
+    if estimator.reference_.classes:
+        places: Mapping[str, int] = {name: k for k, name in enumerate(as_text(pd.Series(estimator.classes_)))}
+        return np.where(gone, np.nan, as_text(values).map(lambda one: places.get(one, -1)).to_numpy(np.float64))
+    y = typed(values, Column(name="target", kind="number"))
+    bad = (np.isnan(y) & ~gone) | np.isinf(y)
+    if bad.any():
+        raise InputError(f"the target is not a number in {int(bad.sum())} of {len(y)} rows: correct or empty them")
+    return y
