@@ -64,8 +64,8 @@ class Ended:
             found.append(f"out of memory: {self.err[:300]}")
         if self.code == 2 and self.out:
             found.append(f"results beside an error: {self.out[:200]}")
-        if self.code == 0 and (odd := [line for line in lines if line and not line.startswith("note: ")]):
-            found.append(f"words beside the notes: {odd[0][:600]}")
+        if odd := [line for line in lines if re.search(r"Warning: |\.py:\d+", line)]:
+            found.append(f"words of a library: {odd[0][:600]}")
         if control := re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", self.out.replace("\r\n", "\n") + self.err):
             found.append(f"a control character {control[0]!r} reaches the terminal")
         return found

@@ -47,7 +47,7 @@ def test_two_thousand_spoiled_folders(part):
         (Ended(2, "", "rpo: no\nsecond line\n", 0, 0), "not one line"),
         (Ended(2, "", "rpo: " + "x" * 900, 0, 0), "not one line"),
         (Ended(2, "half a table", "rpo: no\n", 0, 0), "results beside an error"),
-        (Ended(0, "", "RuntimeWarning: overflow\n", 0, 0), "words beside the notes"),
+        (Ended(0, "", "RuntimeWarning: overflow\n", 0, 0), "words of a library"),
         (Ended(0, "\x1b[2J", "", 0, 0), "control character"),
         (Ended(0, "", "", 61, 0), "it took 61 s"),
         (Ended(0, "", "", 0, BEYOND + 2), "it took 1024 MB"),

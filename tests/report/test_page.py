@@ -178,3 +178,14 @@ def test_where_the_columns_predict_nothing_the_page_says_cannot_tell():
     assert "cannot tell, because the columns hardly predict y." in page
     assert "(–)" not in page
     assert "Here they do not differ" not in page
+
+
+def test_rows_that_are_repeated_have_their_place_on_the_page(tmp_path):
+    """A sentence about rows links to them, as one about domains does."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=60), "d": list("abc" * 20)})
+    frame["y"] = frame["x"] + 0.3 * rng.normal(size=60)
+    found = rpo.quality(pd.concat([frame] * 3), target="y", domain="d")
+    assert "rows" in {place for place, _ in found.findings}
+    found.report(tmp_path / "page.html")
+    assert 'href="#rows"' in (tmp_path / "page.html").read_text()

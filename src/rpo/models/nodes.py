@@ -16,6 +16,15 @@ MOST_TREES, MOST_DEPTH = 20_000, 1_000
 LEAST_BYTES = 4  # of a number that was saved: smaller ones would become eight times as many bytes when read
 
 
+def is_number(values: NDArray[Any]) -> bool:
+    """Whether an array that was read holds numbers as they are saved: real, and no smaller than four bytes.
+
+    >>> is_number(np.zeros(1)), is_number(np.zeros(1, np.int8)), is_number(np.zeros(1, np.complex64))
+    (True, False, False)
+    """
+    return values.dtype.kind in "iuf" and values.dtype.itemsize >= LEAST_BYTES
+
+
 @dataclass(frozen=True, eq=False)
 class Nodes:
     """Trees one after another. From node i a row goes to `left[i]` if x[feature[i]] ≤ threshold[i], else to `right[i]`.
@@ -56,7 +65,7 @@ class Nodes:
         [[2.0]]
         """
         kinds = {"feature": np.int32, "left": np.int32, "right": np.int32, "root": np.int64}
-        if any(np.asarray(arrays[name]).dtype.itemsize < LEAST_BYTES for name in cls.__dataclass_fields__):
+        if not all(is_number(np.asarray(arrays[name])) for name in cls.__dataclass_fields__):
             raise ValueError("nodes of another type")
         found = {
             name: np.asarray(arrays[name]).astype(kinds.get(name, np.float64)) for name in cls.__dataclass_fields__

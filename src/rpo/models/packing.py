@@ -17,7 +17,7 @@ from rpo.exceptions import InputError
 from rpo.functional.ridge import Array, Ridge
 from rpo.judging.bases import Basis, Coarse
 from rpo.judging.learners import Additive, AdditiveClassifier, Line
-from rpo.models.nodes import LEAST_BYTES, Arrays, Boosted, Forest, Nodes, probabilities
+from rpo.models.nodes import Arrays, Boosted, Forest, Nodes, is_number, probabilities
 
 MOST_CURVES = 1_000_000  # numbers that make up the knots of all curves
 LEAST_SCALE = 1e-150  # of a column or a product of two: numbers divided by it are numbers
@@ -191,7 +191,7 @@ def _first(model: Pipeline | Steps) -> Any:
 
 def _numbers(arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> Array:
     found = np.asarray(arrays[name])
-    if found.shape != shape or found.dtype.itemsize < LEAST_BYTES:  # bytes would become eight times as many
+    if found.shape != shape or not is_number(found):
         raise ValueError(f"{name} is of another shape or type")
     found = found.astype(np.float64)
     if not np.isfinite(found).all():

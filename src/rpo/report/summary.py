@@ -8,7 +8,13 @@ if TYPE_CHECKING:
     from rpo.judging import Quality
 
 SHARES = ("variance explained", "largest class", "wrong labels")
-PLACES = {"domains": "domains", "strata": "groups of rows", "features": "columns", "columns": "columns"}
+PLACES = {
+    "domains": "domains",
+    "strata": "groups of rows",
+    "features": "columns",
+    "columns": "columns",
+    "rows": "rows",
+}
 
 
 def section(found: "Quality", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all sections have one signature)
