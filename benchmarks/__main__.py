@@ -26,6 +26,7 @@ NAMES = (
     "judging",
     "scale",
     "detection",
+    "loader",
 )
 
 

@@ -33,6 +33,16 @@ def test_dir_shows_the_public_names_and_nothing_else():
         _ = rpo.studies_
 
 
+def test_every_public_name_is_in_the_reference():
+    page = Path(__file__).parents[1] / "docs" / "reference.md"
+    if not page.exists():
+        pytest.skip("the documentation is not part of this copy")
+    entries = set(re.findall(r"^::: (\S+)$", page.read_text(encoding="utf-8"), flags=re.M))
+    named = {entry.split(".")[-1] for entry in entries}
+    assert {*rpo.__all__} - named <= {"__version__", "functional"}  # the last by its parts
+    assert "rpo.functional.lipirm_loss" in entries
+
+
 @pytest.mark.parametrize("kind", [InputError, TrainingError, OneDomainWarning, OneRowWarning, CollapseWarning])
 def test_one_base_class_above_all_errors_and_warnings(kind):
     assert issubclass(kind, RPOError)

@@ -2,6 +2,11 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
+
+import pytest
+
+from rpo.cli import main
 
 PROBE = """
 import sys, time
@@ -25,3 +30,11 @@ def test_help_imports_nothing_heavy():
 def test_importing_the_package_imports_nothing_heavy():
     code = "import rpo, sys; assert not {'torch', 'pandas', 'sklearn'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_version(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["rpo", "--version"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert not stop.value.code
+    assert capsys.readouterr().out == f"rpo {version('rpo')}\n"

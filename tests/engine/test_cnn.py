@@ -5,7 +5,8 @@ import torch
 from torch.func import functional_call, grad
 
 from rpo.engine import Config, make_data, train
-from rpo.engine.nets import check_module, cnn
+from rpo.engine.nets import cnn
+from rpo.functional.rows import check_module
 from rpo.functional.slope import output_and_slope
 
 pytestmark = pytest.mark.usefixtures("seeded")

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from rpo.engine import make_data, train
+from rpo.engine import Config, make_data, train
 from rpo.engine.nets import Net, factory, mlp
 from rpo.exceptions import InputError
 
@@ -21,13 +21,68 @@ class Split(nn.Module):
         return self.head(self.features(x))
 
 
-@pytest.mark.parametrize("build, shape", [(lambda: mlp(3, 2, (4, 5)), (6, 3)), (Split, (6, 1, 4, 4))])
+class Methods(nn.Module):
+    """Features and head are methods, and one parameter belongs to no layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(3, 4), nn.Linear(4, 2)
+        self.shift = nn.Parameter(torch.ones(4))
+
+    def features(self, x):
+        return (self.first(x) + self.shift).relu()
+
+    def head(self, x):
+        return self.last(x)
+
+    def forward(self, x):
+        return self.head(self.features(x))
+
+
+class Apart(Methods):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+def test_features_and_head_may_be_methods_and_are_used_with_the_parameters_given():
+    data = make_data(torch.randn(30, 3), torch.arange(30) % 2 * 1.0, torch.arange(30) % 3, task="binary")
+
+    def build():
+        net = Methods()
+        net.last = nn.Linear(4, 1)
+        return net
+
+    for method in ("coral", "har", "rsc", "ib-irm"):
+        trained = train(method, build, data, seeds=[0], config=Config(steps=5, progress=False)).check()
+        before = trained.net.unflatten(trained.net.init([0, 0]))
+        after = trained.net.unflatten(trained.snapshot.flat[0])
+        moved = {
+            name for name in ("shift", "first.weight", "last.weight") if not torch.equal(before[name], after[name])
+        }
+        assert moved == {"shift", "first.weight", "last.weight"}
+    with pytest.raises(InputError, match="the head of the network is a method: this method needs an nn.Linear"):
+        train("fishr", build, data, seeds=[0], config=Config(steps=5, progress=False))
+
+
+def test_a_head_of_features_that_is_not_the_network_is_refused_where_it_is_needed():
+    data = make_data(torch.randn(30, 3), torch.arange(30) % 2, torch.arange(30) % 3, task="multiclass")
+    config = Config(steps=3, progress=False)
+    train("erm-l2", Apart, data, seeds=[0], config=config).check()
+    with pytest.raises(InputError, match=r"head\(features\(x\)\) of Apart is not what it gives for x"):
+        train("coral", Apart, data, seeds=[0], config=config)
+
+
+@pytest.mark.parametrize(
+    "build, shape", [(lambda: mlp(3, 2, (4, 5)), (6, 3)), (Split, (6, 1, 4, 4)), (Methods, (6, 3))]
+)
 def test_head_of_features_is_the_network(build, shape):
     net = Net(build)
     params = net.unflatten(net.init([0, 0]))
     x = torch.randn(shape)
     torch.testing.assert_close(net.head(params, net.features(params, x)), net(params, x))
-    assert net.n_features == net.features(params, x).shape[1]
+    if build is not Methods:
+        assert net.n_features == net.features(params, x).shape[1]
+    torch.testing.assert_close(net.through(params, x)[0], net(params, x))
 
 
 def test_flat_and_named_parameters_are_the_same_in_any_order():
@@ -54,15 +109,6 @@ def test_further_modules_keep_their_own_parameters():
     assert net(params, x).shape == (5, 1)
 
 
-@pytest.mark.parametrize(
-    "layer, message", [(nn.BatchNorm1d(4), "mixes or tracks samples"), (nn.Dropout(0.5), "break determinism")]
-)
-def test_layers_that_mix_rows_or_draw_are_refused_by_name(layer, message):
-    with pytest.raises(InputError, match=message) as caught:
-        Net(lambda: nn.Sequential(nn.Linear(3, 4), layer, nn.Linear(4, 1)))
-    assert "'1'" in str(caught.value)
-
-
 class Noise(nn.Module):
     def forward(self, x):
         return x + torch.randn_like(x)
@@ -77,7 +123,7 @@ def test_a_network_that_draws_when_it_is_applied_is_refused(seeds):
 
 def test_a_module_without_features_says_what_is_needed():
     net = Net(lambda: nn.Linear(3, 1))
-    with pytest.raises(InputError, match="submodules `features` and `head`"):
+    with pytest.raises(InputError, match="submodules or methods `features` and `head`"):
         net.features(net.unflatten(net.init([0])), torch.zeros(1, 3))
 
 

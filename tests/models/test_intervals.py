@@ -78,6 +78,7 @@ def test_a_level_that_so_few_domains_cannot_promise_is_refused_with_what_it_take
         model.predict_interval(X[:3], method="magic")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [False, True])
 def test_domains_as_normal_draws_serve_who_has_few(classes):
     covered = []
@@ -110,7 +111,7 @@ def test_weights_that_are_no_whole_numbers_count_rows_within_their_domain():
 
 
 def test_the_order_of_rows_does_not_matter():
-    X, y, domain = made(7, noise=lambda x: np.where(x > 0, 2.0, 0.2))
+    X, y, domain = made(7, domains=12, noise=lambda x: np.where(x > 0, 2.0, 0.2))
     order = np.random.default_rng(0).permutation(len(y))
     one, other = fitted(X, y, domain), fitted(X[order], y[order], domain[order])
     np.testing.assert_array_equal(one.predict_interval(X, 0.9), other.predict_interval(X, 0.9))
@@ -157,6 +158,7 @@ def test_trusted_intervals_count_noisy_domains_by_their_weight():
     assert coverage(model, X, y, 0.8, trusted=True)[0] > 0.77
 
 
+@pytest.mark.slow
 def test_noisy_domains_do_not_tell_where_rows_are_noisy():
     """A noisy domain that lies apart must not widen intervals of all rows that lie there."""
     X, y, domain = made(12, level=0.3)
@@ -214,6 +216,7 @@ def test_what_is_saved_gives_the_same_to_the_last_bit(estimator, classes, tmp_pa
         ).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_method_of_the_registry_has_intervals_through_a_quality_model():
     X, y, domain = made(16, domains=10, rows=15)
     network = rpo.DomainRegressor("erm-l2", steps=30, verbose=False)

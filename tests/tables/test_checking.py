@@ -71,7 +71,7 @@ def test_another_unit_is_outside(model, new):
     assert found.verdict == "outside"
     assert found.domains["outside"][0] == 1
     assert "(mean" in str(found)
-    assert "none as far as this" in str(found)
+    assert "none lay as far as this" in str(found)
 
 
 def test_a_shuffled_target_is_found_without_a_change_of_columns(model, new):

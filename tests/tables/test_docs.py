@@ -1,4 +1,4 @@
-"""The worked examples of docs/start.md and docs/your-data.md run as printed."""
+"""The worked examples of docs/start.md, your-data.md and new-domains.md run as printed."""
 
 import re
 import shlex
@@ -10,7 +10,7 @@ import pytest
 from rpo.cli import main
 
 PAGE = Path(__file__).parents[2] / "docs" / "your-data.md"
-START = PAGE.with_name("start.md")
+START, NEW = PAGE.with_name("start.md"), PAGE.with_name("new-domains.md")
 
 
 @pytest.mark.slow
@@ -52,3 +52,22 @@ def test_the_first_ten_minutes(tmp_path, monkeypatch):
     assert names["model"].expected_error_.loc["quality", "error"] == pytest.approx(float(printed[1]), abs=0.02)
     assert names["again"].predict(names["radon"].X) == pytest.approx(names["model"].predict(names["radon"].X))
     assert {"radon.html", "radon-model"} <= {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not NEW.exists(), reason="the documentation is not part of this copy")
+def test_a_domain_never_seen(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = NEW.read_text(encoding="utf-8")
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.S):
+        exec(compile(block, str(NEW), "exec"), names)
+    (said,) = re.findall(r"```text\n(.*?)```", text, flags=re.S)
+    # The words; the last digits may be another machine's.
+    assert re.sub(r"\d[\d.]*", "#", str(names["found"])).splitlines() == re.sub(r"\d[\d.]*", "#", said).splitlines()
+    for command in re.findall(r"^    (rpo .*)$", text, flags=re.M):
+        monkeypatch.setattr(sys, "argv", shlex.split(command))
+        with pytest.raises(SystemExit) as stop:
+            main()
+        assert not stop.value.code, command
+    assert {"clay.html", "predictions.csv"} <= {path.name for path in tmp_path.iterdir()}

@@ -80,6 +80,8 @@ def make_confounded(
     With `known_noise` training rows weigh 1/(σ₀² + σ_ek²), which nobody knows of real data: σ_ek is the deviation of
     what was added, σ₀ that of the clean target around a linear fit.
 
+    Examples
+    --------
     >>> data = make_confounded("cigar", seed=1)
     >>> len(data.train), len(data.validation), len(data.test), data.names[-2:]
     (828, 207, 345, ('confounder_0', 'confounder_1'))

@@ -52,6 +52,8 @@ def make_uneven(
     the noise, so they cannot hide it. The bad domain keeps half of its rows; a bad stratum keeps a quarter of its
     rows in every domain. Flips compose: p = a + b − 2ab, and σ_ek = √(p(1 − p)).
 
+    Examples
+    --------
     >>> data = make_uneven(seed=3)
     >>> data.X.shape, data.sigma.shape, int(data.bad.sum())
     ((1054, 6), (4, 6), 12)

@@ -46,6 +46,8 @@ def load_cigar() -> Table:
 
     Population and income enter as logarithms (`log_pop`, `log_pop16`, `log_ndi`).
 
+    Examples
+    --------
     >>> cigar = load_cigar()
     >>> cigar.X.shape, cigar.target, cigar.domains.nunique()
     ((1380, 7), 'sales', 46)
@@ -61,6 +63,8 @@ def load_wage() -> Table:
 
     The year, not the man (`nr`): eight rows a man leave nothing to stratify, and most features are constant there.
 
+    Examples
+    --------
     >>> wage = load_wage()
     >>> wage.X.shape, wage.target, wage.domains.nunique()
     ((4360, 14), 'lwage', 8)
@@ -75,6 +79,8 @@ def load_radon() -> Table:
 
     `basement` is coded as its source has it: 0 measured in the basement, 1 on the first floor.
 
+    Examples
+    --------
     >>> radon = load_radon()
     >>> radon.X.shape, radon.target, int(radon.domains.value_counts().min())
     ((919, 2), 'log.radon', 1)

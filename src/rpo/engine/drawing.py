@@ -34,12 +34,21 @@ class Seeded(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None) -> Any:
         """Run an operation; one that draws and was given no generator gets ours."""
         kwargs = dict(kwargs or {})
+        if func.overloadpacket is torch.ops.aten.native_dropout:
+            return self._dropout(*args, **kwargs)
         if draws(func) and kwargs.get("generator") is None:
             device = _device(args, kwargs)
             if device.type != "meta":  # where there are shapes and no numbers
                 func = _with_generator(func)
                 kwargs["generator"] = self._generator(device)
         return func(*args, **kwargs)
+
+    def _dropout(self, x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+        """Dropout as graphics cards have it, in one operation that takes no generator."""
+        if not train:
+            return x, torch.ones_like(x, dtype=torch.bool)
+        kept = torch.empty_like(x).bernoulli_(1 - p, generator=self._generator(x.device))
+        return x * kept / (1 - p), kept.bool()
 
     def _generator(self, device: torch.device) -> torch.Generator:
         if device not in self.generators:
@@ -56,8 +65,13 @@ class Undrawn(TorchDispatchMode):  # type: ignore[no-untyped-call]
     rpo.exceptions.InputError: the network draws random numbers when it is applied (rand), ...
     """
 
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.operations: set[str] = set()
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None) -> Any:
-        """Run an operation that draws nothing."""
+        """Run an operation that draws nothing, and note its name."""
+        self.operations.add(func.overloadpacket.__name__)
         if draws(func):
             raise InputError(
                 f"the network draws random numbers when it is applied ({func.overloadpacket.__name__}), "

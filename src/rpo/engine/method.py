@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -157,6 +158,8 @@ class Method:
     option `scheme`, where they are not the usual ones. `source` is a hash of the code of a method that is not this
     library's own, empty for ours: studies keep results by it, so that changed code is another run.
     `at_once` says that it looks at all rows together, before training or when it predicts: they must be in memory.
+    `per_row` says that its loss has derivatives of each row by itself, so that the network must treat every row alone;
+    `second_order` that there are derivatives in it at all.
     """
 
     name: str
@@ -179,6 +182,8 @@ class Method:
     schemes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     source: str = ""
     at_once: bool = False
+    per_row: bool = False
+    second_order: bool = False
 
     def check_task(self, task: Task) -> None:
         """Refuse a task the method lacks, naming those that have it."""
@@ -246,7 +251,7 @@ def method(
             name=name,
             objective=objective,
             tasks=tasks,
-            summary=summary or _first_line(module.__doc__),
+            summary=summary or _said_of(name, module),
             formula=_first_line(objective.__doc__),
             cite=cite,
             reference=reference,
@@ -258,6 +263,12 @@ def method(
         return objective
 
     return register
+
+
+def _said_of(name: str, module: ModuleType) -> str:
+    """The first line of a module; a notebook's says nothing of the method."""
+    line = "" if module.__name__ == "__main__" else _first_line(module.__doc__)
+    return line or f"{name}: a method of your own."
 
 
 def is_ours(objective: Objective) -> bool:
@@ -284,6 +295,8 @@ def _first_line(text: str | None) -> str:
 def get_method(name: str) -> Method:
     """The method of that name, or an error that lists them.
 
+    Examples
+    --------
     >>> get_method("irm-lip").tasks
     ('regression', 'binary', 'multiclass')
     """
@@ -300,6 +313,8 @@ def get_method(name: str) -> Method:
 def methods(task: Task | None = None) -> Iterable[Method]:
     """All methods, or those that have a task.
 
+    Examples
+    --------
     >>> "rpo" in [m.name for m in methods("regression")]
     True
     """

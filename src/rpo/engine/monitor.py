@@ -1,7 +1,7 @@
 """What is looked at while models train: validation domains, when to stop, who is told."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -75,12 +75,15 @@ class Watch:
         data = monitor.validation
         self.names = monitor.names or tuple(map(str, range(data.n_domains if data is not None else 0)))
 
-    def step(self, now: Snapshot, terms: dict[str, Tensor], steps: int) -> tuple[dict[str, Tensor], bool]:
-        """After a step: what to remember, and whether all models have stopped."""
+    def step(
+        self, now: Snapshot, terms: dict[str, Tensor], steps: int, settled: Callable[[Tensor, State], State]
+    ) -> tuple[dict[str, Tensor], bool]:
+        """After a step: what to remember, and whether all have stopped; `settled` gives a state to predict with."""
         for callback in self.monitor.callbacks:
             callback.on_step(now.step, {**terms, "loss": torch.stack(list(terms.values())).sum(0)})
         if self.monitor.validation is None or (now.step % self.monitor.every and now.step != steps):
             return now.watch, False
+        now = replace(now, state=settled(now.flat, now.state))
         risk = self._risks(now, self.monitor.validation)
         for callback in self.monitor.callbacks:
             callback.on_evaluate(now.step, dict(zip(self.names, risk.T, strict=True)))
@@ -137,7 +140,8 @@ class Watch:
         """The models of the best evaluation, or as they are."""
         if "best" not in now.watch:
             return now.flat, now.state
-        return now.watch["flat"], {name: now.watch[f"state/{name}"] for name in now.state}
+        kept = {name.removeprefix("state/"): v for name, v in now.watch.items() if name.startswith("state/")}
+        return now.watch["flat"], kept
 
     def end(self, trained: "Trained") -> None:
         """Tell the callbacks."""

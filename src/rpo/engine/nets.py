@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import pairwise
 from typing import Any
 
@@ -10,8 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from rpo.engine import layers
 from rpo.engine.drawing import Seeded, Undrawn
 from rpo.exceptions import InputError
+from rpo.functional.rows import drawing, mixing
 from rpo.functional.slope import output_and_slope
 
 Params = dict[str, Tensor]
@@ -28,11 +31,11 @@ def mlp(n_inputs: int, n_outputs: int, hidden: Sequence[int] = (64, 64)) -> nn.S
       (2): Linear(in_features=4, out_features=1, bias=True)
     )
     """
-    layers: list[nn.Module] = []
+    stacked: list[nn.Module] = []
     for width in hidden:
-        layers += [nn.Linear(n_inputs, width), nn.ReLU()]
+        stacked += [nn.Linear(n_inputs, width), nn.ReLU()]
         n_inputs = width
-    return nn.Sequential(*layers, nn.Linear(n_inputs, n_outputs))
+    return nn.Sequential(*stacked, nn.Linear(n_inputs, n_outputs))
 
 
 def cnn(row_shape: Sequence[int], n_outputs: int, channels: Sequence[int] = (16, 32, 64)) -> nn.Sequential:
@@ -46,11 +49,11 @@ def cnn(row_shape: Sequence[int], n_outputs: int, channels: Sequence[int] = (16,
     torch.Size([5, 1])
     """
     width = row_shape[0]
-    layers: list[nn.Module] = []
+    stacked: list[nn.Module] = []
     for outputs in channels:
-        layers += [nn.Conv2d(width, outputs, 3, stride=2, padding=1), nn.GroupNorm(GROUPS, outputs), nn.ReLU()]
+        stacked += [nn.Conv2d(width, outputs, 3, stride=2, padding=1), nn.GroupNorm(GROUPS, outputs), nn.ReLU()]
         width = outputs
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(width, n_outputs))
+    return nn.Sequential(*stacked, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(width, n_outputs))
 
 
 def network(row_shape: Sequence[int], n_outputs: int, widths: Sequence[int]) -> nn.Sequential:
@@ -65,9 +68,9 @@ def network(row_shape: Sequence[int], n_outputs: int, widths: Sequence[int]) -> 
 class Net:
     """A module split into features and a linear head, with its parameters kept outside.
 
-    The head is the last layer of an `nn.Sequential`, or the submodule named `head` (then the rest is found under
-    the name `features`). `parts` are further modules that a method trains along, such as a discriminator; their
-    parameters are found under their names.
+    The head is the last layer of an `nn.Sequential`, or what the module has under the name `head`, a submodule or a
+    method, and then the rest is under `features`. `parts` are further modules that a method trains along, such as a
+    discriminator; their parameters are found under their names.
     """
 
     def __init__(self, build: Callable[[], nn.Module], parts: Callable[["Net"], Mapping[str, nn.Module]] | None = None):
@@ -75,8 +78,10 @@ class Net:
         self.build_parts = parts
         with Seeded(0):
             self.module = build()
-            check_module(self.module)
+            layers.hold_statistics(self.module)
             self.parts = dict(parts(self)) if parts else {}
+        self.draws, self.mixes = bool(drawing(self.module)), bool(mixing(self.module))
+        self.attends, self.agree = False, True  # known once it was applied
         self.shapes = {name: p.shape for name, p in self._named(self.module, self.parts)}
         self.sizes = [shape.numel() for shape in self.shapes.values()]
 
@@ -87,30 +92,61 @@ class Net:
 
     def __call__(self, params: Params, x: Tensor) -> Tensor:
         """f(x), always `(n, c)`."""
-        output: Tensor = functional_call(self.module, self._own(params), (x,))
+        output: Tensor = functional_call(self.module, self.own(params), (x,))
         output = output.to(x.dtype)  # bfloat16 is for layers; losses are computed in full
         return output if output.dim() > 1 else output[:, None]
 
     def slope(self, params: Params, x: Tensor) -> tuple[Tensor, Tensor]:
         """f(x) and the squared input gradients, `(n, c)` and `(n,)`."""
-        output, slope = output_and_slope(self.module, x, self._own(params))
+        output, slope = output_and_slope(self.module, x, self.own(params))
         return output.to(x.dtype), slope.to(x.dtype)
 
     def check_forward(self, params: Params, x: Tensor) -> None:
-        """Refuse a network that draws random numbers when it is applied: its output would not be a function of x."""
-        with torch.no_grad(), Undrawn():  # type: ignore[no-untyped-call]
-            self(params, x)
+        """Refuse a network that draws random numbers when it predicts: its output would not be a function of x."""
+        with torch.no_grad(), self.evaluating():
+            with Undrawn() as seen:
+                output = self(params, x)
+            self.agree = not self._named_parts() or self._agrees(params, x, output)
+        self.attends = any(word in name for name in seen.operations for word in layers.ATTENTION)
+
+    def _agrees(self, params: Params, x: Tensor, output: Tensor) -> bool:
+        """Whether the head of the features is the network."""
+        try:
+            found = self._call("head", params, self._call("features", params, x).flatten(1))
+        except (RuntimeError, TypeError):
+            return False
+        return found.shape == output.shape and bool(torch.allclose(found.to(output), output, rtol=1e-3, atol=1e-5))
+
+    def place(self, like: Tensor) -> None:
+        """Put what is no parameter (buffers, such as encodings of positions) where these numbers are."""
+        for module in (self.module, *self.parts.values()):
+            module.to(like.device, like.dtype)
+
+    def evaluating(self) -> AbstractContextManager[None]:
+        """The network as it predicts, while this lasts."""
+        return layers.evaluating(self.module)
 
     def features(self, params: Params, x: Tensor) -> Tensor:
         """φ(x): what goes into the head."""
-        names, body, _ = self._split()
-        features: Tensor = functional_call(body, _prefixed(params, names), (x,))
+        features: Tensor
+        if self._named_parts():
+            if not self.agree:
+                kind = type(self.module).__name__
+                raise InputError(f"head(features(x)) of {kind} is not what it gives for x: rename them, or make it so")
+            features = self._call("features", params, x)
+        else:
+            names, body, _ = self._split()
+            features = functional_call(body, _prefixed(params, names), (x,))
         return features.flatten(1).to(x.dtype)
 
     def head(self, params: Params, features: Tensor) -> Tensor:
         """The head's output for given features."""
-        _, _, (name, head) = self._split()
-        output: Tensor = functional_call(head, _prefixed(params, {name: ""}), (features,))
+        output: Tensor
+        if self._named_parts():
+            output = self._call("head", params, features)
+        else:
+            _, _, (name, head) = self._split()
+            output = functional_call(head, _prefixed(params, {name: ""}), (features,))
         return output.to(features.dtype)
 
     def head_inputs(self, features: Tensor) -> Tensor:
@@ -125,9 +161,10 @@ class Net:
         return self._linear_head().in_features
 
     def _linear_head(self) -> nn.Linear:
-        head = self._split()[2][1]
+        head = getattr(self.module, "head") if self._named_parts() else self._split()[2][1]  # noqa: B009
         if not isinstance(head, nn.Linear):
-            raise InputError(f"the head of the network is a {type(head).__name__}: this method needs an nn.Linear")
+            kind = type(head).__name__ if isinstance(head, nn.Module) else "method"
+            raise InputError(f"the head of the network is a {kind}: this method needs an nn.Linear")
         return head
 
     @property
@@ -148,30 +185,52 @@ class Net:
     def _pieces(self) -> list[tuple[dict[str, str], nn.Module]]:
         """The network cut before each layer with weights but the first: names of its layers, and the piece."""
         if not isinstance(self.module, nn.Sequential):
-            names, body, (head_name, head) = self._split()
-            return [(dict.fromkeys(names, "0"), nn.Sequential(body, nn.Flatten())), ({head_name: ""}, head)]
+            return self._two_pieces()
         weighted = [i for i, layer in enumerate(self.module) if any(True for _ in layer.parameters())]
         cuts = [0, *weighted[1:], len(self.module)]
         return [({str(i): str(i) for i in range(begin, end)}, self.module[begin:end]) for begin, end in pairwise(cuts)]
+
+    def _two_pieces(self) -> list[tuple[dict[str, str], nn.Module]]:
+        """Features and head of a module that is no sequence."""
+        if not self._named_parts():
+            self._split()  # says what is needed
+        own = [name for name, _ in self.module.named_children()]
+        own += [name for name, _ in self.module.named_parameters(recurse=False)]
+        names = {name: f"module.{name}" for name in own}
+        first = {name: f"0.{place}" for name, place in names.items()}
+        return [
+            (first, nn.Sequential(_Part(self.module, "features"), nn.Flatten())),
+            (names, _Part(self.module, "head")),
+        ]
+
+    def _named_parts(self) -> bool:
+        """Whether the module has `features` and `head`, as submodules or as methods."""
+        if isinstance(self.module, nn.Sequential):
+            return False
+        return all(callable(getattr(self.module, name, None)) for name in ("features", "head"))
+
+    def _call(self, name: str, params: Params, x: Tensor) -> Tensor:
+        """What the module's own part of that name gives under these parameters."""
+        inner = {f"module.{key}": value for key, value in self.own(params).items()}
+        found: Tensor = functional_call(_Part(self.module, name), inner, (x,))
+        return found
 
     def part(self, name: str, params: Params, *inputs: Tensor) -> Tensor:
         """The output of a further module."""
         output: Tensor = functional_call(self.parts[name], _prefixed(params, {name: ""}, "/"), inputs)
         return output
 
-    def _own(self, params: Params) -> Params:
+    def own(self, params: Params) -> Params:
+        """The parameters of the network itself, without those of further modules."""
         return {name: p for name, p in params.items() if "/" not in name} if self.parts else params
 
     def _split(self) -> tuple[dict[str, str], nn.Module, tuple[str, nn.Module]]:
         if isinstance(self.module, nn.Sequential) and len(self.module) > 0:
             body, last = self.module[:-1], len(self.module) - 1
             return {str(i): str(i) for i in range(last)}, body, (str(last), self.module[last])
-        named = dict(self.module.named_children())
-        if "head" in named and "features" in named:
-            return {"features": ""}, named["features"], ("head", named["head"])
         raise InputError(
             f"this method needs the features of {type(self.module).__name__}: "
-            "give an nn.Sequential, or a module with submodules `features` and `head`"
+            "give an nn.Sequential, or a module with submodules or methods `features` and `head`"
         )
 
     def flatten(self, params: Mapping[str, Tensor]) -> Tensor:
@@ -202,19 +261,23 @@ def _prefixed(params: Params, names: Mapping[str, str], separator: str = ".") ->
     chosen = {}
     for name, value in params.items():
         first, _, rest = name.partition(separator)
+        if not rest and names.get(first):  # a parameter of the module itself
+            chosen[names[first]] = value
         if rest and first in names:
             chosen[f"{names[first]}.{rest}" if names[first] else rest] = value
     return chosen
 
 
-def check_module(module: nn.Module) -> None:
-    """Refuse layers that mix rows or draw random numbers: neither has an input gradient a row can own."""
-    for name, layer in module.named_modules():
-        kind = type(layer).__name__
-        if "BatchNorm" in kind or "InstanceNorm" in kind:
-            raise InputError(f"layer {name!r} is a {kind}, which mixes or tracks samples: use GroupNorm or LayerNorm")
-        if "Dropout" in kind and getattr(layer, "p", 0) > 0:
-            raise InputError(f"layer {name!r} is a {kind}, whose draws break determinism: remove it or set p=0")
+class _Part(nn.Module):
+    """A submodule or a method of a module, called as a module: so that parameters can be put into it."""
+
+    def __init__(self, module: nn.Module, name: str) -> None:
+        super().__init__()
+        self.module, self.name = module, name
+
+    def forward(self, x: Tensor) -> Tensor:
+        found: Tensor = getattr(self.module, self.name)(x)
+        return found
 
 
 def factory(module: Any, row_shape: tuple[int, ...], n_outputs: int) -> Callable[[], nn.Module]:

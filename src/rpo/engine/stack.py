@@ -1,7 +1,7 @@
 """One stack of models in training: batches, gradients by `vmap`, Adam."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -15,12 +15,16 @@ from rpo.engine.adam import AdamState, adam_step, cosine
 from rpo.engine.checkpoint import Keeper
 from rpo.engine.config import Config
 from rpo.engine.data import COLUMNS, Batch, Data, draw_batches
+from rpo.engine.drawing import Seeded
+from rpo.engine.layers import BUFFER, MEASURED, measured, twice_differentiable
 from rpo.engine.machine import keep_freed_pages
 from rpo.engine.method import Method, State, Values
 from rpo.engine.monitor import Watch
 from rpo.engine.nets import Net, Params
 from rpo.engine.trained import Snapshot, Trained
 from rpo.progress import Bar
+
+LAYERS = "layers"  # the name of the seed of layers that draw, among a batch's random numbers
 
 
 class Stack:
@@ -41,6 +45,8 @@ class Stack:
         self.numbers, self.options, self.config = dict(numbers), dict(options), config
         self.steps = torch.tensor(float(config.steps), dtype=config.dtype, device=data.x.device)
         self.size = data.size(len(seeds))
+        # Derivatives of derivatives, which not every kernel has.
+        self.hard = method.per_row or method.own_gradient or method.second_order
         self.step = torch.compile(self._step) if config.compile else self._step
 
     def run(
@@ -58,7 +64,8 @@ class Stack:
         with closing(self.batches(now.step)) as batches:  # ends the workers of a source
             for step in range(now.step, until):
                 parts = [next(batches) for _ in range(self.config.accumulate)]
-                flat, adam, state, terms = self.step(flat, adam, state, *parts)
+                with twice_differentiable(self.net.attends and (self.hard or len(flat) > 1)):
+                    flat, adam, state, terms = self.step(flat, adam, state, *parts)
                 total = torch.stack(list(terms.values())).sum(0)
                 curve.append(total)
                 if not bool(torch.isfinite(total).all()):
@@ -67,7 +74,8 @@ class Stack:
                         break
                 bar.advance()
                 if watch is not None:
-                    seen, stop = watch.step(Snapshot(flat, adam, state, step + 1, seen), terms, self.config.steps)
+                    now = Snapshot(flat, adam, state, step + 1, seen)
+                    seen, stop = watch.step(now, terms, self.config.steps, self.settled)
                 if keep is not None:
                     keep(Snapshot(flat, adam, state, step + 1, seen), curve, failures)
                 if stop:
@@ -75,7 +83,19 @@ class Stack:
         loss = torch.stack(curve) if curve else flat.new_zeros(0, len(flat))
         if watch is not None and until == self.config.steps:
             flat, state = watch.chosen(Snapshot(flat, adam, state, until, seen))
+        if until == self.config.steps:
+            state = self.settled(flat, state)
         return Trained(self.method, self.net, Snapshot(flat, adam, state, until, seen), failures, loss)
+
+    def settled(self, flat: Tensor, state: State) -> State:
+        """The state with what predictions need beside it: the statistics of batch norms for these weights."""
+        if not self.net.mixes or any(name.startswith(BUFFER) for name in state):
+            return state
+        number = min(self.config.steps, MEASURED)
+        with closing(self.batches(self.config.steps)) as batches:  # drawn by the rule, and trained on by no step
+            seen = (next(batches).x[0] for _ in range(number))
+            found = measured(self.net.module, _first(self.net.own(self.net.unflatten(flat)), 0), seen)
+        return {**state, **{f"{BUFFER}{name}": value[None] for name, value in found.items()}}
 
     def batches(self, first: int) -> Generator[Batch, None, None]:
         """The batches from step `first` on, `accumulate` a step; without a batch size every step sees all rows."""
@@ -91,11 +111,16 @@ class Stack:
             yield Batch(**columns, size=self.size, step=step, steps=self.steps, draw=self._draw(number, rows))
 
     def _draw(self, step: int, rows: int) -> dict[str, Tensor]:
-        """The method's own random numbers for this batch: from the seed and its number alone."""
-        if self.method.draw is None:
-            return {}
+        """The random numbers of this batch, the method's and the layers' own: from the seed and its number alone."""
+        found = {}
+        if self.net.draws:
+            states = [np.random.SeedSequence([seed, 5, step]).generate_state(1, np.uint64) for seed in self.seeds]
+            found[LAYERS] = torch.from_numpy((np.concatenate(states) >> np.uint64(1)).astype(np.int64))
+        return found if self.method.draw is None else found | self._own_draw(self.method.draw, step, rows)
+
+    def _own_draw(self, draw: Callable[..., dict[str, Any]], step: int, rows: int) -> dict[str, Tensor]:
         drawn = [
-            self.method.draw(
+            draw(
                 np.random.default_rng([seed, 2, step]),
                 rows,
                 self.data.n_domains,
@@ -176,9 +201,13 @@ class Stack:
     def _objective(self, params: Params, state: State, batch: Batch, numbers: dict[str, Tensor]) -> Any:
         """What the method says about one model and one batch."""
         hp = Values({**self.options, **numbers, "task": self.data.task, "n_classes": self.data.n_classes})
-        if not self.config.autocast:
+        if not (self.config.autocast or self.net.draws):  # the usual way, and one that the compiler can follow
             return self.method.objective(self.net, params, state, batch, hp)
-        with torch.autocast(batch.x.device.type, torch.bfloat16):
+        with ExitStack() as around:
+            if self.config.autocast:
+                around.enter_context(torch.autocast(batch.x.device.type, torch.bfloat16))
+            if self.net.draws:
+                around.enter_context(Seeded(int(batch.draw[LAYERS])))
             return self.method.objective(self.net, params, state, batch, hp)
 
     def _terms(

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.func import vmap
 
 from rpo.engine.adam import AdamState
+from rpo.engine.layers import BUFFER
 from rpo.engine.machine import threads_for
 from rpo.engine.method import Method, State
 from rpo.engine.nets import Net, Params
@@ -102,14 +103,16 @@ def predict(
     def one(params: Params, state: State, rows: Tensor) -> Tensor:
         return net(params, rows) if method.predict is None else method.predict(net, params, state, rows)
 
-    params = net.unflatten(flat)
+    net.place(flat)
+    buffers = {name.removeprefix(BUFFER): value for name, value in state.items() if name.startswith(BUFFER)}
+    params = {**net.unflatten(flat), **buffers}
     axis = 1 if stacked else 0
-    pictures = len(x.shape) > axis + 2
+    alone = len(x.shape) > axis + 2 or net.attends or net.mixes
 
     def every(rows: Tensor) -> Tensor:
-        if len(flat) > 1 and not pictures:
+        if len(flat) > 1 and not alone:
             return vmap(one, in_dims=(0, 0, 0 if stacked else None))(params, state, rows)
-        # One model needs no `vmap`, and layers of pictures do better without (a group norm cannot go through it).
+        # One model needs no `vmap`; layers of pictures do better without, and some cannot go through it.
         found = []
         for k in range(len(flat)):
             own, kept = ({name: value[k] for name, value in some.items()} for some in (params, state))
@@ -124,6 +127,6 @@ def predict(
         # A prediction that looks at its batch must see all of it.
         size = PREDICT_ROWS if method.predict is None else max(1, count)
         parts = iter(torch.split(x.to(flat), size, axis))
-    with torch.no_grad(), threads_for(len(flat) * min(size, count) * net.width):
+    with torch.no_grad(), net.evaluating(), threads_for(len(flat) * min(size, count) * net.width):
         found = [every(rows) for rows in parts]
     return torch.cat(found, 1)

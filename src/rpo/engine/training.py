@@ -18,6 +18,7 @@ from rpo.engine.checkpoint import Keeper, stopping
 from rpo.engine.config import Config, pick_device
 from rpo.engine.data import Data, fold_of_rows
 from rpo.engine.fingerprint import fingerprint
+from rpo.engine.layers import check_norms
 from rpo.engine.machine import threads_for
 from rpo.engine.method import Method, State, get_method
 from rpo.engine.monitor import Watch
@@ -27,6 +28,7 @@ from rpo.engine.stack import Stack
 from rpo.engine.trained import Snapshot, Trained, join
 from rpo.exceptions import InputError, OneRowWarning, TrainingError
 from rpo.functional.losses import squared_residual
+from rpo.functional.rows import check_module
 from rpo.io import make_folder
 from rpo.progress import Bar
 
@@ -198,6 +200,9 @@ def train(
     config = config or Config()
     run = _whole_run(method, build, data, seeds, numbers or {}, options or {}, config, first)
     net = net_of(method, build, data.n_domains, data.n_classes, run.options)
+    if method.per_row:
+        check_module(net.module, method.name)
+    check_norms(net.module, config.batch_size)
     width = stack_width(net, run.data, config)
     trained = []
     watch = _watch(method, net, run)
@@ -336,6 +341,7 @@ def begin(method: Method, net: Net, run: Preparation) -> Snapshot:
     """Random parameters, nothing learned, and whatever the method prepares."""
     state = {} if method.prepare is None else method.prepare(run)
     flat = torch.stack([net.init([seed, 0]) for seed in run.seeds]).to(run.data.x.device, run.config.dtype)
+    net.place(flat)
     net.check_forward(net.unflatten(flat[0]), (run.data.tensor[0] if run.data.stacked else run.data.x)[:2])
     return Snapshot(flat, adam_start(flat), state, 0)
 
@@ -345,7 +351,7 @@ def stack_width(net: Net, data: Data, config: Config) -> int:
 
     Pictures train alone: a convolution of many models is slower than many convolutions.
     """
-    if len(data.row_shape) > 1:
+    if len(data.row_shape) > 1 or net.draws or net.mixes:  # and so do layers that draw, or mix the rows of a batch
         return 1
     return max(1, STACK_BYTES // (numbers_of_one(net, data, config) * config.dtype.itemsize))
 

@@ -48,6 +48,8 @@ def sweep(
     loss; the mean over domains), `worst` (that of the worst domain), `accuracy` for classes, and `failure`, why a
     training stopped. With these values and `random_state=seed`, `fit` gives the same model on the same rows.
 
+    Examples
+    --------
     >>> import numpy as np, rpo
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(90, 2))

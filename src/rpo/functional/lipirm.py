@@ -9,6 +9,7 @@ from rpo.exceptions import InputError
 from rpo.functional.domains import domain_mean, domain_share, domain_sum, place_in_domain
 from rpo.functional.losses import Task, check_task, sample_dummy_gradient, sample_loss
 from rpo.functional.ranks import largest_over_ranks, sum_over_ranks
+from rpo.functional.rows import check_module
 from rpo.functional.slope import output_and_slope
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ Estimator = Literal["square", "split"]
 def dummy_gradient(output: Tensor, y: Tensor, domain: Tensor, weight: Tensor, n_domains: int, task: Task) -> Tensor:
     r"""G_e = d/dw R_e(w·f) at w = 1, for every domain (IRM term of Eq. 1), in closed form.
 
+    Examples
+    --------
     >>> output, y = torch.tensor([[1.0], [3.0]]), torch.tensor([0.0, 1.0])
     >>> dummy_gradient(output, y, torch.tensor([0, 0]), torch.ones(2), 1, "regression")
     tensor([7.])
@@ -100,6 +103,8 @@ def lipirm_terms(
     mini-batch estimates the same loss. `slope=None` leaves the Lipschitz term out. With a `group` the rows are those
     of all its processes. `centre` is what the dummy classifier stretches the output about, zero if not given.
 
+    Examples
+    --------
     >>> terms = lipirm_terms(torch.tensor([[1.0], [3.0]]), torch.ones(2), torch.tensor([0.0, 1.0]),
     ...     torch.tensor([0, 0]), torch.ones(2), eta=1.0, rho=1.0, lam=0.5, n_domains=1, task="regression",
     ...     reduction="sum")
@@ -146,12 +151,19 @@ def lipirm_loss(
     gets the loss of all rows together. The mean over processes of the gradients, which is what
     `DistributedDataParallel` makes, is then the gradient of one process with all rows: `DDP(Sloped(model))`.
 
+    Examples
+    --------
     >>> model = nn.Linear(2, 1)
     >>> x, domain = torch.arange(12.0).reshape(6, 2), torch.tensor([0, 0, 0, 1, 1, 1])
     >>> loss = lipirm_loss(model, x, x[:, 0], domain, eta=torch.tensor([1.0, 2.0]), rho=1.0, lam=0.1, task="regression")
     >>> loss.backward()
     """
     check_task(task)
+    check_module(model)
+    if y.dim() != 1:
+        raise InputError(f"y has shape {tuple(y.shape)}: give one target for each row, y.squeeze(1)")
+    if domain.dim() != 1 or domain.is_floating_point() or domain.dtype == torch.bool:
+        raise InputError(f"domain is {domain.dtype} of shape {tuple(domain.shape)}: give one whole number for each row")
     if not len(x) == len(y) == len(domain):
         raise InputError(f"x, y and domain have {len(x)}, {len(y)} and {len(domain)} rows: give one of each a sample")
     if isinstance(eta, Tensor) and eta.dim() == 1:
@@ -159,6 +171,11 @@ def lipirm_loss(
     else:
         last = domain.max() if len(domain) else domain.new_tensor(-1)  # a process may have no rows at all
         n_domains = int(largest_over_ranks(last, group)) + 1
+    if len(domain) and not 0 <= int(domain.min()) <= int(domain.max()) < n_domains:
+        raise InputError(
+            f"domain has numbers from {int(domain.min())} to {int(domain.max())}, and there are {n_domains} domains: "
+            "number them from zero, torch.unique(domain, return_inverse=True)[1]"
+        )
     output, slope = output_and_slope(model, x)
     weight = torch.ones_like(output[:, 0]) if weight is None else weight
     terms = lipirm_terms(

@@ -28,6 +28,8 @@ class Penalties:
 def optimal_lambda(n: ArrayLike) -> float:
     r"""λ = (Σ_e 1/N_e)^(2/5) (before Proposition 1), over the domains that have rows.
 
+    Examples
+    --------
     >>> round(optimal_lambda([100, 100]), 4)
     0.2091
     """
@@ -53,6 +55,8 @@ def optimal_penalties(
     own, as the paper constrains its groups to lie in one domain each: ρ is then `(E, K)`, NaN for empty cells.
     A cell with no noise at all is legal (its ρ is zero); a domain with none gets the largest η of the others.
 
+    Examples
+    --------
     >>> p = optimal_penalties([[1.0, 1.0], [2.0, 2.0]], [[0.5, 0.5], [0.5, 0.5]], [100, 100])
     >>> p.rho.round(3), p.eta.round(3), round(p.lam, 3)
     (array([2.741, 2.741]), array([4.123, 2.368]), 0.209)

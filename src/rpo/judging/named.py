@@ -1,9 +1,9 @@
-"""Learners by name: a line, boosted trees, RPO's network, or any method of the registry."""
+"""Learners by name: a line, anchor regression, boosted trees, RPO's network, or any method of the registry."""
 
 from typing import Any
 
 from rpo.exceptions import InputError
-from rpo.judging.learners import Line, boosted, logistic
+from rpo.judging.learners import AnchorLine, Line, boosted, logistic
 
 NAMED = ("auto", "linear", "trees", "network")
 
@@ -16,6 +16,8 @@ def named(name: str, *, classes: bool, seed: int = 0) -> Any:
     """
     if name == "linear":
         return logistic() if classes else Line()
+    if name == "anchor" and not classes:  # in closed form; its network is `DomainRegressor("anchor")`
+        return AnchorLine()
     if name == "trees":  # as scikit-learn sets them
         return boosted(classes=classes, max_iter=100, max_leaf_nodes=31, seed=seed)
     from rpo import estimators

@@ -34,6 +34,7 @@ from rpo.judging.tables import (
     sources,
 )
 from rpo.progress import Show
+from rpo.threads import one_thread
 
 __all__ = ["Quality", "judge", "quality"]
 
@@ -112,6 +113,7 @@ def quality(
     return replace(found, weight=whole)
 
 
+@one_thread()
 def judge(
     ready: Prepared,
     *,

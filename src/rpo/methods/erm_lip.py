@@ -12,6 +12,7 @@ from rpo.methods.terms import LAM, REDUCTION, mean_by_domain, present, shares
     tasks=BOTH,
     space={"lam": LAM},
     options={"reduction": REDUCTION},
+    per_row=True,
     cite="Wang, Du & Shen 2013",
     reference="Wang, Du & Shen. Smoothing Splines with Varying Smoothing Parameter. Biometrika 100(4), 2013.",
 )

@@ -54,6 +54,7 @@ def weight_of(run: "Preparation", model: int, residual: Tensor) -> Array:
     first_stage=first_stage,
     later=("c", "eta", "anneal"),
     version=2,
+    per_row=True,
     cite="Cao et al. 2021",
     reference="Cao, Chen, Lu, Arechiga, Gaidon & Ma. Heteroskedastic and Imbalanced Deep Learning with Adaptive "
     "Regularization. ICLR 2021.",

@@ -14,6 +14,7 @@ from rpo.methods.terms import present, risks
     "iga",
     tasks=BOTH,
     space={"lam": log_uniform(1000.0, 10.0, 1e5, "Strength of the penalty on gradients that differ.")},
+    second_order=True,
     cite="Koyama & Yamaguchi 2020",
     reference="Koyama & Yamaguchi. When Is Invariance Useful in an Out-of-Distribution Generalization Problem? "
     "arXiv:2008.01883, 2020.",

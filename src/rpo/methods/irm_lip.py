@@ -12,6 +12,7 @@ from rpo.methods.terms import ANNEAL, ETA, LAM, LIPIRM_OPTIONS, lipirm
     space={"eta": ETA, "anneal": ANNEAL, "lam": LAM},
     options=LIPIRM_OPTIONS,
     version=2,
+    per_row=True,
     cite="Arjovsky et al. 2019",
     reference="Arjovsky, Bottou, Gulrajani & Lopez-Paz. Invariant Risk Minimization. arXiv:1907.02893, 2019.",
 )

@@ -40,6 +40,7 @@ def draw(rng: np.random.Generator, rows: int, n_domains: int, numbers: Mapping[s
     draw=draw,
     own_gradient=True,
     version=2,
+    per_row=True,
     cite="Li et al. 2018",
     reference="Li, Yang, Song & Hospedales. Learning to Generalize: Meta-Learning for Domain Generalization. AAAI"
     " 2018.",

@@ -182,6 +182,7 @@ _algorithm_1 = partial(
     first_stage=first_stage,
     later=LATER,
     schemes=SCHEMES,
+    per_row=True,
     version=4,
     cite="Yu et al. 2022",
     reference=REFERENCE,

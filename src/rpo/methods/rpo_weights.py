@@ -182,6 +182,7 @@ def predict(net: Net, params: Params, state: State, x: Tensor) -> Tensor:
     later=("eta", "anneal", "power", *AFTER),
     predict=predict,
     at_once=True,
+    per_row=True,
     version=2,
     cite="this library",
     reference="Of this library.",

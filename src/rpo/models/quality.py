@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from rpo.exceptions import InputError, OneDomainWarning
 from rpo.frames.columns import LARGEST, SMALLEST, names_of
-from rpo.frames.preparing import WITHOUT_DOMAIN, Prepared
+from rpo.frames.preparing import WITHOUT_DOMAIN, Prepared, check_moments, check_weight
 from rpo.functional.ridge import Array
 from rpo.grouping import NamedStrata
 from rpo.grouping.strata import codes
@@ -42,6 +42,7 @@ from rpo.models.learners import (
 from rpo.models.new_domains import NewDomains
 from rpo.models.reference import reference_of
 from rpo.progress import Bar, Show
+from rpo.threads import one_thread
 
 FEWEST_JUDGED = 40  # rows: of fewer nothing is said about their quality
 CHOICES = ("auto", "on", "off")
@@ -127,10 +128,12 @@ class _Quality(NewDomains, BaseEstimator):  # type: ignore[misc]
         self.feature_names_in_, self.n_features_in_ = np.array(names, dtype=object), len(names)
         self.not_features_ = tuple(str(name) for name in ready.frame.columns if name not in names)
         weight = _check_sample_weight(sample_weight, ready.X, dtype=np.float64, ensure_non_negative=True)
+        check_weight(weight)
         return np.asarray(weight)
 
     def _fit(self, ready: Prepared, weight: Array) -> tuple[Trial, Mapping[str, Any], Candidate]:
-        with config_context(enable_metadata_routing=False):  # what is fitted within gets its weights directly
+        # What is fitted within gets its weights directly.
+        with config_context(enable_metadata_routing=False), one_thread():
             return self._judge_decide_fit(ready, weight)
 
     def _judge_decide_fit(self, ready: Prepared, weight: Array) -> tuple[Trial, Mapping[str, Any], Candidate]:
@@ -193,7 +196,9 @@ class _Quality(NewDomains, BaseEstimator):  # type: ignore[misc]
             labels.append(None if given is None else np.asarray(given))
         frame, target = self._frame(X, y)
         target = column_or_1d(target, warn=True)
+        check_moments(target)
         weight = _check_sample_weight(sample_weight, frame, dtype=np.float64, ensure_non_negative=True)
+        check_weight(weight)
         if len(frame) < 2:
             raise InputError("there is one sample (n_samples=1): give at least two")
         return frame, target, weight, labels[0], labels[1]
@@ -326,6 +331,7 @@ class _Quality(NewDomains, BaseEstimator):  # type: ignore[misc]
         without = alone["both" if chosen.weights else "without flagged features"]
         self.dropped_ = gone.assign(error_with=alone["weights" if chosen.weights else "plain"], error_without=without)
 
+    @one_thread()
     def _refit(self, trial: Trial, learners: Mapping[str, Any], chosen: Candidate) -> None:
         problem = trial.problem
         self.kept_ = trial.columns(chosen)
@@ -360,7 +366,10 @@ class _Quality(NewDomains, BaseEstimator):  # type: ignore[misc]
         self.held_out_["count"] = np.bincount(rows, problem.weight, n)[first]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a folder, without pickle; `rpo.load` reads it. Data and judgement stay behind."""
+        """Write the fitted model to a folder, without pickle; `rpo.load` reads it. Features and judgement stay behind.
+
+        Of at most 20,000 rows the target and what was said of it, their domain held out, are kept: intervals need them.
+        """
         from rpo.models.saving import save
 
         save(self, path)
@@ -449,6 +458,13 @@ class QualityRegressor(RegressorMixin, _Quality):  # type: ignore[misc]
         The share of each learner.
     held_out_ : DataFrame
         For each row its domain, target, what models said that did not see its domain, and its weight.
+    max_level_ : float
+        The highest level that `predict_interval` can promise of a new domain: E/(E + 1) for E training domains.
+    own_rows_ : float
+        From how many labelled rows on a model of a new domain's own does better than `adapt`; inf if never, as far as
+        training domains tell.
+    reference_ : Reference
+        What held-out domains showed, for intervals, `rpo.check` and `adapt`.
 
     Examples
     --------

@@ -17,6 +17,7 @@ from rpo.models.local_noise import FLAT, LocalNoise, local_noise
 from rpo.models.own_rows import rows_of_own
 
 MOST_COLUMNS, RIDGE = 300, 0.01  # columns that each is compared with the others; and the penalty of that
+MOST_WORK = 1e9  # operations for lines of all domains but one
 MOST_MEANS = 4_000_000  # numbers: means of columns by domain, and their deviations; of more, some domains are left out
 
 
@@ -124,8 +125,7 @@ def reference_of(trial: Trial, value: Array, chosen: Candidate) -> Reference:
     middle = np.average(problem.X, axis=0, weights=count)
     deviation = np.sqrt(np.average((problem.X - middle) ** 2, axis=0, weights=count))
     low, high = problem.X.min(0), problem.X.max(0)
-    beside = _beside(problem.X, middle, deviation, count)
-    figures = figures_of(problem.X, low, deviation, beside)
+    beside, figures = _figures(problem.X, middle, deviation, low, count, domain, n)
     mean, spread = np.empty((n, figures.shape[1])), np.empty((n, figures.shape[1]))
     for j, column in enumerate(figures.T):
         mean[:, j] = np.bincount(domain, count * column, n) / rows
@@ -168,13 +168,29 @@ def relation(y: NDArray[Any], value: Array, count: Array, domain: NDArray[np.int
     return reach, along
 
 
-def _beside(X: Array, middle: Array, deviation: Array, count: Array) -> Array:
-    """(R + αI)⁻¹ by columns over its diagonal, R the correlation of columns: x_j less a ridge line of the others."""
+def _figures(
+    X: Array, middle: Array, deviation: Array, low: Array, count: Array, domain: NDArray[np.intp], n: int
+) -> tuple[Array, Array]:
+    """What the others leave of a column, as lines of all; and the figures of every row by lines of other domains."""
     p = X.shape[1]
     if not 1 < p <= MOST_COLUMNS:
-        return np.empty((p, 0))
+        return np.empty((p, 0)), X
     z = (X - middle) / np.where(deviation > 0, deviation, 1.0)
-    inverse = np.linalg.inv((z.T * count) @ z / count.sum() + RIDGE * np.eye(p))
+    gram, total = (z.T * count) @ z, float(count.sum())
+    beside = _beside(gram / total)
+    figures = figures_of(X, low, deviation, beside)
+    if 1 < n <= MOST_WORK / p**3:  # of many columns and domains, one domain hardly matters
+        order = np.argsort(domain, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(domain[order])) + 1):
+            rest = gram - (z[rows].T * count[rows]) @ z[rows]
+            lines = _beside(rest / max(total - float(count[rows].sum()), 1e-300))
+            figures[rows] = figures_of(X[rows], low, deviation, lines)
+    return beside, figures
+
+
+def _beside(correlation: Array) -> Array:
+    """(R + αI)⁻¹ by columns over its diagonal, R the correlation of columns: x_j less a ridge line of the others."""
+    inverse = np.linalg.inv(correlation + RIDGE * np.eye(len(correlation)))
     return np.asarray(inverse / np.diag(inverse))
 
 

@@ -104,6 +104,8 @@ def compare(
     again what failed. Interrupted (Ctrl-C) while networks train, it returns what is known so far. With `cluster`, the
     address of a Dask scheduler, its workers train the networks. `grouping` as in `quality`.
 
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> table = pd.DataFrame({"x": rng.normal(size=90), "d": ["a", "b", "c"] * 30})
     >>> table["y"] = table["x"] + 0.3 * rng.normal(size=90)

@@ -40,6 +40,8 @@ def card_text(model: "TableModel") -> str:
         else:
             lines.append(f"| {plain(column.name)} | {column.kind} | {column.fill:g} |")
     if hasattr(estimator, "expected_error_"):
+        at = lines.index("    rpo predict THIS_FOLDER NEW_TABLE.csv --out predictions.csv")
+        lines.insert(at + 1, "    rpo check THIS_FOLDER NEW_TABLE.csv")
         lines += ["", *_decided(model)]
     lines += ["", "## Domains", ""]
     if hasattr(estimator, "penalties_"):

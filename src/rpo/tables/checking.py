@@ -15,8 +15,9 @@ from rpo.functional.ridge import Array
 from rpo.models import QualityClassifier, QualityRegressor
 from rpo.models.inputs import numbers
 from rpo.models.new_domains import outputs_of
+from rpo.progress import Bar
 from rpo.tables.model import TableModel, completed
-from rpo.tables.new_domain import VERDICTS, Part, Verdict, against
+from rpo.tables.new_domain import VERDICTS, NewRows, Part, Training, Verdict, against
 
 NEW = "(new)"  # the name of the domain of a table that names none
 MOST_NAMED = 4
@@ -54,6 +55,8 @@ def check(
     target the columns alone are judged; with it, also the error, beside that of held-out domains. Every domain of the
     table is checked by itself; without any the table is one new domain.
 
+    Examples
+    --------
     >>> import rpo
     >>> rng = np.random.default_rng(0)
     >>> table = pd.DataFrame(rng.normal(size=(400, 2)), columns=["a", "b"]).assign(site=np.arange(400) % 20)
@@ -91,13 +94,14 @@ def check(
     elif y is not None and not known.all():
         notes.append(f"{int((~known).sum()):,} rows have no target: their columns alone are checked")
     X = numbers(given, estimator.columns_)
-    value = outputs_of(estimator, X)
     lacking = [column.name for column in estimator.columns_ if column.name not in frame.columns]
+    new, training = NewRows.of(estimator.columns_, given, X, outputs_of(estimator, X), y), Training(estimator)
+    names, code = np.unique(where, return_inverse=True)
     made = []
-    for name in pd.unique(where).tolist():
-        rows = where == name
-        part = None if y is None or np.isnan(y[rows]).all() else y[rows]
-        made.append(against(estimator, str(name), given[rows], X[rows], value[rows], part, lacking))
+    with Bar(len(names), "checking") as bar:
+        for place, name in enumerate(names.tolist()):
+            made.append(against(training, str(name), new.part(code == place), lacking))
+            bar.advance()
     order = sorted(range(len(made)), key=lambda k: (-VERDICTS.index(made[k].figures["verdict"]), k))
     parts = [made[k] for k in order]
     return Check(

@@ -1,7 +1,9 @@
 """One new domain beside those that a model was fitted on: shift of its columns, distance, and how well it is served."""
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -35,11 +37,89 @@ class Part:
     distances: pd.DataFrame
 
 
-def against(
-    estimator: Any, name: str, frame: pd.DataFrame, X: Array, value: Array, y: Array | None, lacking: list[str]
-) -> Part:
-    """A domain's rows against the training domains; `y` has numbers or places of classes, `lacking` columns."""
-    reference: Reference = estimator.reference_
+@dataclass(frozen=True, eq=False)
+class NewRows:
+    """Rows of a new table: columns as numbers, what the model says, the target if known, gaps and unseen categories."""
+
+    X: Array
+    value: Array
+    y: Array | None
+    """Numbers, or places of classes; NaN where there is none."""
+    gaps: NDArray[np.bool_]
+    """`(n, columns)`: where a value is missing."""
+    unseen: NDArray[np.bool_]
+    """`(n, columns)`: where a category is one that no training row has."""
+
+    @classmethod
+    def of(cls, columns: Sequence[Column], frame: pd.DataFrame, X: Array, value: Array, y: Array | None) -> Self:
+        """A table that has all columns."""
+        gaps, unseen = (np.zeros((len(frame), len(columns)), dtype=bool) for _ in range(2))
+        for place, column in enumerate(columns):
+            numeric, gone = typed(frame[column.name], column), frame[column.name].isna().to_numpy()
+            gaps[:, place] = gone if column.kind == "category" else np.isnan(numeric)
+            unseen[:, place] = (column.kind == "category") & (numeric < 0) & ~gone
+        return cls(X, value, y, gaps, unseen)
+
+    def part(self, rows: NDArray[np.bool_]) -> Self:
+        """Some of them."""
+        y = None if self.y is None or np.isnan(self.y[rows]).all() else self.y[rows]
+        return replace(
+            self, X=self.X[rows], value=self.value[rows], y=y, gaps=self.gaps[rows], unseen=self.unseen[rows]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """The training domains of a fitted model, as new ones are held against them."""
+
+    estimator: Any
+
+    @property
+    def reference(self) -> Reference:
+        """What these domains showed when they were held out."""
+        found: Reference = self.estimator.reference_
+        return found
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the table."""
+        return tuple(self.estimator.columns_)
+
+    @cached_property
+    def origin(self) -> NDArray[np.intp]:
+        """Of every number the place of the column that it comes from."""
+        return np.asarray(names_of(self.columns)[1], dtype=np.intp)
+
+    @cached_property
+    def names(self) -> NDArray[Any]:
+        """The domains whose columns are known."""
+        return np.asarray([str(name) for name in self.estimator.domains_[self.reference.place]], dtype=object)
+
+    @cached_property
+    def places(self) -> Array:
+        """Where they lie: means of columns, in deviations."""
+        deviation = self.reference.deviation
+        return self.reference.mean[:, : len(deviation)] / np.where(deviation > 0, deviation, np.inf)
+
+    @cached_property
+    def nearest(self) -> Array:
+        """How far each lies from the nearest other one."""
+        square = (self.places**2).sum(1)[:, None] + (self.places**2).sum(1) - 2 * self.places @ self.places.T
+        np.fill_diagonal(square, np.inf)
+        return np.asarray(np.sqrt(np.maximum(square.min(1), 0.0) / self.places.shape[1]))
+
+    @cached_property
+    def mean(self) -> Array:
+        """The mean of every number over all rows."""
+        reference = self.reference
+        return np.asarray(
+            np.average(reference.mean[:, : len(self.origin)], axis=0, weights=reference.rows[reference.place])
+        )
+
+
+def against(training: Training, name: str, rows: NewRows, lacking: list[str]) -> Part:
+    """A new domain's rows against the training domains; `lacking` names columns that its table does not have."""
+    reference, X = training.reference, rows.X
     number = len(reference.rows)
     figures = reference.figures(X)
     found = shift(
@@ -52,9 +132,9 @@ def against(
     can = number >= FEWEST
     p = conformal_p(found.score, found.others) if can else np.nan
     outside = float(_beyond(X, reference.low, reference.high).mean())
-    columns = _columns(estimator.columns_, reference, found, frame, X, name)
-    far, distances = _distances(estimator, X, name)
-    expected, like = _expected(reference, far)
+    columns = _columns(training, found, rows, name)
+    far, distances = _distances(training, X, name)
+    expected, to_expect = _expected(training, far)
     row: dict[str, Any] = {
         "domain": name,
         "rows": len(X),
@@ -64,7 +144,7 @@ def against(
         "nearest": distances["training domain"].iloc[0],
         "distance": far,
         "expected error": expected,
-        "seen": name in set(map(str, estimator.domains_.tolist())),
+        "seen": name in set(map(str, training.estimator.domains_.tolist())),
     }
     words = []
     most = float(reference.outside.max(initial=0.0)) if can else 0.0
@@ -72,12 +152,9 @@ def against(
     beyond = outside > max(MUCH_OUTSIDE, most) or (can and unusual and found.score > 2 * found.others.max())
     verdict = 2 if beyond else 1 if unusual or lacking or outside > max(UNUSUAL, most) else 0
     words += _shift_words(columns, p, found, outside, can, lacking)
-    words.append(
-        f"Of the training domains it resembles {distances['training domain'].iloc[0]!r} most; "
-        f"{_measure(reference)} to expect {like}: {expected:.3g}."
-    )
-    if y is not None:
-        more, said, bad = _served(reference, value, y)
+    words.append(f"Of the training domains it resembles {distances['training domain'].iloc[0]!r} most. {to_expect}")
+    if rows.y is not None:
+        more, said, bad = _served(reference, rows.value, rows.y)
         row |= more
         words += said
         verdict = max(verdict, int(bad))
@@ -90,11 +167,9 @@ def _mark(share: float, domains: int) -> float:
     return max(share, 1 / (domains + 1)) + 1e-9
 
 
-def _columns(
-    columns: tuple[Column, ...], reference: Reference, found: Shift, frame: pd.DataFrame, X: Array, name: str
-) -> pd.DataFrame:
+def _columns(training: Training, found: Shift, new: NewRows, name: str) -> pd.DataFrame:
     """By column: z of its level, its spread and its relation to the other columns; gaps and unseen categories."""
-    origin = np.asarray(names_of(columns)[1])
+    reference, origin = training.reference, training.origin
     p = len(origin)
     parts = {"level": found.z[:p], "spread": found.z[len(found.z) // 2 :][:p]}
     if reference.beside.size:
@@ -105,72 +180,68 @@ def _columns(
             )
     # What the column among all that stands out least by chance would reach in one ordinary domain of ten.
     crit = np.sort(found.others)[::-1][max(int(UNUSUAL * (len(found.others) + 1)) - 1, 0)] if len(found.others) else 0.0
-    rows = []
-    for place, column in enumerate(columns):
-        mine = origin == place
-        z = {key: float(values[mine][np.abs(values[mine]).argmax()]) for key, values in parts.items()}
-        values = frame[column.name]
-        numeric = typed(values, column)
-        unseen = float(((numeric < 0) & values.notna().to_numpy()).mean()) if column.kind == "category" else 0.0
-        gone = values.isna() if column.kind == "category" else np.isnan(numeric)
-        first = int(np.flatnonzero(mine)[0])
-        plain = column.kind != "category"
-        rows.append(
-            {
-                "domain": name,
-                "column": column.name,
-                **z,
-                "mark": max(float(crit), 1e-9),
-                "shifted": max(map(abs, z.values())) > max(crit, 1e-9),
-                "mean": float(X[:, first].mean()) if plain else np.nan,
-                "training mean": float(np.average(reference.mean[:, first], weights=reference.rows[reference.place]))
-                if plain
-                else np.nan,
-                "outside": float(
-                    ((X[:, mine] < reference.low[mine]) | (X[:, mine] > reference.high[mine])).any(1).mean()
-                ),
-                "missing": float(np.mean(gone)),
-                "unseen": unseen,
-            }
-        )
-    table = pd.DataFrame(rows)
-    size = table[list(parts)].abs().max(axis=1)
-    return table.iloc[np.argsort(-size.to_numpy(), kind="stable")].reset_index(drop=True)
+    mark = max(float(crit), 1e-9)
+    first = np.searchsorted(origin, np.arange(len(training.columns)))
+    largest = {key: _largest(values, first) for key, values in parts.items()}
+    beyond = np.maximum.reduceat((reference.low > new.X) | (reference.high < new.X), first, axis=1).mean(0)
+    plain = np.array([column.kind != "category" for column in training.columns])
+    size = np.max([np.abs(values) for values in largest.values()], axis=0)
+    table = pd.DataFrame(
+        {
+            "domain": name,
+            "column": [column.name for column in training.columns],
+            **largest,
+            "mark": mark,
+            "shifted": size > mark,
+            "mean": np.where(plain, new.X.mean(0)[first], np.nan),
+            "training mean": np.where(plain, training.mean[first], np.nan),
+            "outside": beyond,
+            "missing": new.gaps.mean(0),
+            "unseen": new.unseen.mean(0),
+        }
+    )
+    return table.iloc[np.argsort(-size, kind="stable")].reset_index(drop=True)
 
 
-def _distances(estimator: Any, X: Array, name: str) -> tuple[float, pd.DataFrame]:
+def _largest(values: Array, first: NDArray[np.intp]) -> Array:
+    """Of every run of values the one that lies furthest from zero.
+
+    >>> _largest(np.array([1.0, -3.0, 2.0]), np.array([0, 2])).tolist()
+    [-3.0, 2.0]
+    """
+    high, low = np.maximum.reduceat(values, first), np.minimum.reduceat(values, first)
+    return np.asarray(np.where(high >= -low, high, low))
+
+
+def _distances(training: Training, X: Array, name: str) -> tuple[float, pd.DataFrame]:
     """√ of the mean squared difference of column means, in deviations, to every training domain; nearest first."""
-    reference: Reference = estimator.reference_
-    p = X.shape[1]
-    safe = np.where(reference.deviation > 0, reference.deviation, np.inf)
-    d = np.sqrt((((reference.mean[:, :p] - X.mean(0)) / safe) ** 2).mean(1))
+    deviation = training.reference.deviation
+    here = X.mean(0) / np.where(deviation > 0, deviation, np.inf)
+    d = np.sqrt(((training.places - here) ** 2).mean(1))
     order = np.argsort(d, kind="stable")
-    labels = [str(estimator.domains_[reference.place[k]]) for k in order]
-    return float(d[order[0]]), pd.DataFrame({"domain": name, "training domain": labels, "distance": d[order]})
+    found = {"domain": name, "training domain": training.names[order], "distance": d[order]}
+    return float(d[order[0]]), pd.DataFrame(found)
 
 
-def _expected(reference: Reference, far: float) -> tuple[float, str]:
-    """The error of held-out domains that lay about as far from the nearest other one, and how many they are."""
-    p = len(reference.deviation)
-    safe = np.where(reference.deviation > 0, reference.deviation, np.inf)
-    z = reference.mean[:, :p] / safe
-    number = len(z)
+def _expected(training: Training, far: float) -> tuple[float, str]:
+    """The error of held-out domains that lay about as far from the nearest other one, and a sentence about it."""
+    reference, number = training.reference, len(training.places)
     error, rows = reference.error[reference.place], reference.rows[reference.place]
-    some = np.arange(number)
-    words = "on any domain"
-    if number > FEWEST:
-        gram = z @ z.T
-        square = np.diag(gram)[:, None] + np.diag(gram) - 2 * gram
-        np.fill_diagonal(square, np.inf)
-        nearest = np.sqrt(np.maximum(square.min(1), 0.0) / p)
-        some = np.argsort(np.abs(nearest - far), kind="stable")[: max(FEWEST, round(FIFTH * number))]
-        words = f"by the {len(some)} held-out domains that lay about as far from any other"
-        if far > nearest.max():
-            words = (
-                f"if it is like the {len(some)} held-out domains that lay furthest from any other, none as far as this"
-            )
-    mean = float(rows[some] @ error[some] / rows[some].sum())
-    return (mean if reference.classes else float(np.sqrt(mean))), words
+
+    def mean(some: NDArray[np.intp]) -> tuple[float, str]:
+        value = float(rows[some] @ error[some] / rows[some].sum())
+        value = value if reference.classes else float(np.sqrt(value))
+        return value, f"{_measure(reference)} of about {value:.3g}"
+
+    if number <= FEWEST:
+        value, words = mean(np.arange(number))
+        return value, f"Expect a {words}, that of all held-out domains."
+    some = np.argsort(np.abs(training.nearest - far), kind="stable")[: max(FEWEST, round(FIFTH * number))]
+    value, words = mean(some)
+    if far > training.nearest.max():
+        had = f"the {len(some)} held-out domains that lay furthest from any other had that, and none lay as far as this"
+        return value, f"Expect a {words} or more: {had}."
+    return value, f"Expect a {words}, that of the {len(some)} held-out domains that lay about as far from any other."
 
 
 def _shift_words(
