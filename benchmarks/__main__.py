@@ -23,6 +23,8 @@ NAMES = (
     "table1",
     "cmnist",
     "tables",
+    "judging",
+    "fits",
     "scale",
     "detection",
     "loader",

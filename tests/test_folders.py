@@ -1,11 +1,15 @@
 """Folders with a manifest: replaced whole, read only whole, and nobody else's work is touched."""
 
+import fcntl
 import json
 import os
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rpo.exceptions import InputError
@@ -130,3 +134,37 @@ def test_killed_at_any_step_the_old_or_the_new_is_there(tmp_path, way):
         assert all(line[1] == "True" for line in lines)
     else:
         assert sum(line[1] == "False" for line in lines) == 1  # between the renames, and it was mended
+
+
+def test_any_flipped_bit_is_noticed(folder):
+    """In any file, the manifest too: refused, or read as it was written."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        path = folder / str(rng.choice(["a.txt", "b.bin", MANIFEST]))
+        whole = path.read_bytes()
+        spoiled = bytearray(whole)
+        spoiled[rng.integers(len(whole))] ^= 1 << int(rng.integers(8))
+        path.write_bytes(bytes(spoiled))
+        with suppress(InputError):
+            assert read_folder(folder, LIMITS) == FILES
+        path.write_bytes(whole)
+
+
+def test_what_killed_processes_left_is_swept_and_what_is_held_is_not(folder, tmp_path):
+    def left(name, content="new", age=3600):
+        place = tmp_path / name
+        (place / content).mkdir(parents=True)
+        os.utime(place, (time.time() - age,) * 2)
+        return place
+
+    dead, fresh = left(".model.rpo-abcd1234"), left(".model.rpo-fresh123", age=0)
+    other, mine = left(".other.rpo-abcd1234"), left(".model.rpo-mine1234", content="thesis")
+    held = left(".model.rpo-held1234")
+    holder = os.open(held, os.O_RDONLY)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    write_folder(folder, FILES)
+    assert not dead.exists()
+    assert all(place.exists() for place in (fresh, other, mine, held))
+    os.close(holder)
+    write_folder(folder, FILES)
+    assert not held.exists()

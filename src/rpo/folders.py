@@ -5,6 +5,7 @@ changed since, is somebody's work: it is never replaced, and what was changed is
 """
 
 import ctypes
+import fcntl
 import hashlib
 import json
 import os
@@ -13,18 +14,20 @@ import shutil
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
 from rpo.exceptions import InputError
-from rpo.io import read_regular
+from rpo.io import read_regular, words_of
 
 MANIFEST = "manifest.json"
 MANIFEST_BYTES = 1 << 16
 FORMAT = 1
 # The new folder waits here, and where folders cannot be exchanged the old one too: beside the place of both.
 NEW, OLD = "new", "old"
+STALE = 60.0  # seconds after which a folder that nobody holds was left by a killed process
 
 
 def write_folder(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> None:
@@ -41,7 +44,9 @@ def write_folder(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> No
     check_place(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(target)
         scratch = Path(tempfile.mkdtemp(dir=target.parent, prefix=_prefix(target)))
+        held = _hold(scratch)
         try:
             new = scratch / NEW
             new.mkdir()
@@ -52,6 +57,8 @@ def write_folder(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> No
             _sync(target.parent)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
+            if held is not None:
+                os.close(held)
     except OSError as error:
         raise InputError(f"cannot write {target}: {error.strerror or error}") from None
 
@@ -155,7 +162,7 @@ def _manifest(folder: Path) -> dict[str, dict[str, int | str]]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{place} is not a manifest ({str(error)[:80]}): save the model again") from None
+        raise InputError(f"{place} is not a manifest ({words_of(error, 80)}): save the model again") from None
     return dict(files)
 
 
@@ -216,9 +223,8 @@ def _finish(target: Path) -> None:
     """Finish what a kill left between two renames: both folders wait beside the empty place."""
     if os.path.lexists(target) or not target.parent.is_dir():
         return
-    name = re.compile(re.escape(_prefix(target)) + r"\w{8}")
-    for scratch in target.parent.iterdir():
-        if name.fullmatch(scratch.name) and not scratch.is_symlink() and (scratch / OLD).is_dir():
+    for scratch in _scratches(target):
+        if (scratch / OLD).is_dir():
             waiting = scratch / NEW
             if (waiting / MANIFEST).is_file() and foreign(waiting) is None:
                 try:
@@ -227,6 +233,34 @@ def _finish(target: Path) -> None:
                     raise InputError(f"cannot finish saving {target} ({error.strerror}): rename {waiting}") from None
                 shutil.rmtree(scratch, ignore_errors=True)
                 return
+
+
+def _sweep(target: Path) -> None:
+    """Remove what killed processes left beside the place: folders of ours that nobody holds any more."""
+    for scratch in _scratches(target):
+        if time.time() - scratch.stat().st_mtime < STALE or not {e.name for e in scratch.iterdir()} <= {NEW, OLD}:
+            continue
+        held = _hold(scratch)
+        if held is not None:
+            shutil.rmtree(scratch, ignore_errors=True)
+            os.close(held)
+
+
+def _scratches(target: Path) -> list[Path]:
+    name = re.compile(re.escape(_prefix(target)) + r"\w{8}")
+    there = target.parent.iterdir()
+    return [entry for entry in there if name.fullmatch(entry.name) and not entry.is_symlink() and entry.is_dir()]
+
+
+def _hold(folder: Path) -> int | None:
+    """A lock on a folder, which the system drops with this process; None if somebody else has it."""
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(number)
+        return None
+    return number
 
 
 def _exchange(one: Path, other: Path) -> bool:

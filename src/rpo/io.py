@@ -58,7 +58,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def remove_temporaries(folder: Path) -> None:
     """Remove the temporary files that a killed process left in a folder: ours, by their name, and files only."""
-    for entry in folder.iterdir():
+    for entry in folder.iterdir() if folder.is_dir() else ():
         if TEMPORARY.fullmatch(entry.name) and stat.S_ISREG(entry.lstat().st_mode):
             entry.unlink(missing_ok=True)
 
@@ -76,13 +76,18 @@ def read_regular(path: Path, most: int) -> bytes:
     except OSError as error:
         link = error.errno == errno.ELOOP
         raise InputError(f"{path} {'is a link' if link else f'cannot be read ({error.strerror})'}") from None
-    with open(number, "rb") as file:
+    try:
         found = os.fstat(number)
         if not stat.S_ISREG(found.st_mode):
             raise InputError(f"{path} is not a regular file")
         if found.st_size > most:
             raise InputError(f"{path} has {found.st_size:,} bytes, more than {most:,}")
-        return file.read(most)
+        with open(number, "rb", closefd=False) as file:
+            return file.read(found.st_size)  # not `most`: as much memory would be taken at once
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror})") from None
+    finally:
+        os.close(number)
 
 
 def check_not_input(out: Path | None, option: str, *inputs: Path) -> None:
@@ -144,6 +149,25 @@ def console() -> "Console":
 
     found = Console()
     return found if found.is_terminal else Console(width=PIPE_WIDTH)
+
+
+def printable(text: str) -> str:
+    """Text on one line, its control characters written out: what a file holds must not steer the terminal.
+
+    >>> printable("a\\nb \\x1b[2J")
+    'a b \\\\x1b[2J'
+    """
+    line = " ".join(text.split())
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+
+
+def words_of(error: BaseException, most: int = 120) -> str:
+    """What an error says, on one line of at most so many characters; its kind if it says nothing.
+
+    >>> words_of(ValueError("a\\n\\x1b[2J")), words_of(KeyError())
+    ('a \\\\x1b[2J', 'KeyError')
+    """
+    return printable(str(error))[:most] or type(error).__name__
 
 
 def p_text(p: float) -> str:

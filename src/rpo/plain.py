@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 
 from rpo.exceptions import InputError
+from rpo.io import printable, words_of
 
 LABEL_KINDS = "biufUO"
+MOST_CLASSES = 10_000
+MOST_BYTES = 256 << 20  # of labels in memory, where the longest decides for all
 # The most that is read of each file. Memory is a few times that at the most, whatever the files say.
 LIMITS = {"model.json": 16 << 20, "weights.safetensors": 256 << 20}
 # What a card that nobody checked may raise on its way to a model.
@@ -32,11 +35,27 @@ def read_card(content: bytes, folder: Path, needed: Iterable[str] = ()) -> dict[
     try:
         card = json.loads(content)
     except (ValueError, RecursionError) as error:
-        words = " ".join(str(error).split())[:120]
-        raise InputError(f"{folder / 'model.json'} cannot be read ({words}): save the model again") from None
+        raise InputError(f"{folder / 'model.json'} cannot be read ({words_of(error)}): save the model again") from None
     if not isinstance(card, dict) or not {"class", *needed} <= set(card) or not isinstance(card["class"], str):
         raise InputError(f"{folder / 'model.json'} is not the card of a model: save the model again")
     return card
+
+
+def card_bytes(card: Mapping[str, Any]) -> bytes:
+    """The card as it is written to `model.json`.
+
+    >>> card_bytes({"name": "\\ud800"})
+    Traceback (most recent call last):
+    rpo.exceptions.InputError: a name or label holds '\\ud800', which is half a character: correct it before fitting
+    """
+    text = json.dumps(card, indent=2, ensure_ascii=False, allow_nan=False)
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        half = text[error.start]
+        raise InputError(
+            f"a name or label holds {half!r}, which is half a character: correct it before fitting"
+        ) from None
 
 
 def check_format(card: Mapping[str, Any], known: int, folder: Path) -> None:
@@ -48,7 +67,9 @@ def check_format(card: Mapping[str, Any], known: int, folder: Path) -> None:
     """
     found = card.get("format")
     if found != known:
-        raise InputError(f"{folder} is of format {str(found)[:20]}, this version reads {known}: use a matching version")
+        raise InputError(
+            f"{folder} is of format {printable(str(found))[:20]}, this version reads {known}: use a matching version"
+        )
 
 
 def versions(*names: str) -> dict[str, str]:
@@ -109,10 +130,27 @@ def read_column(saved: Mapping[str, Any]) -> NDArray[Any]:
     kind = re.fullmatch(r"[<>|=]?([biufO])[1248]?|[<>|=]?(U)(\d{1,9})", saved["dtype"])
     if kind is None or (kind[2] and int(kind[3]) > longest):
         raise ValueError(f"labels of type {str(saved['dtype'])[:20]!r}")
+    if kind[2] and 4 * int(kind[3]) * len(saved["values"]) > MOST_BYTES:
+        raise ValueError("labels that take more memory than a model may")
     values = [float(value["float"]) if is_float(value) else value for value in saved["values"]]
     if not all(value is None or isinstance(value, str | int | float) for value in values):
         raise ValueError("labels that are lists")
     return np.array(values, dtype=np.dtype(saved["dtype"]))
+
+
+def read_labels(name: str, saved: Mapping[str, Any]) -> NDArray[Any]:
+    """Labels as they were, each once, and of classes no more than a prediction can have columns for.
+
+    >>> read_labels("domains_", {"dtype": "|i1", "values": [1, 1]})
+    Traceback (most recent call last):
+    ValueError: domains_ names something twice
+    """
+    labels = read_column(saved)
+    if len({(type(value), value) for value in labels.tolist()}) != len(labels):
+        raise ValueError(f"{name} names something twice")
+    if name == "classes_" and len(labels) > MOST_CLASSES:
+        raise ValueError(f"it has more than {MOST_CLASSES:,} classes")
+    return labels
 
 
 def table(frame: pd.DataFrame) -> dict[str, Any]:

@@ -98,6 +98,7 @@ def test_learners_by_name_and_what_is_none():
         judged(x, y, domain, unit=np.zeros(120, int))
 
 
+@pytest.mark.slow
 def test_a_method_of_ours_judges_too():
     x, y, domain = table(120)
     found = judged(x, y, domain, estimator="erm-l2", grouping="none")

@@ -55,11 +55,13 @@ def test_what_to_expect_stands_beside_stock_learners(noisy):
     assert expected.loc["quality", "error"] < expected.loc["mean", "error"]
 
 
-def test_the_stack_uses_the_learner_that_fits(rng):
+@pytest.mark.parametrize("installed, larger", [(True, "lightgbm"), (False, "trees")])
+def test_the_stack_uses_the_learner_that_fits(rng, monkeypatch, installed, larger):
+    monkeypatch.setattr("rpo.models.learners.find_spec", lambda name: object() if installed else None)
     X = rng.normal(size=(400, 3))
     y = X @ [1.0, -1.0, 0.5] + 0.1 * rng.normal(size=400)
     model = QualityRegressor().fit(X, y, domains=np.arange(400) % 8)
-    assert set(model.shares_) == {"linear", "additive", "small trees", "trees", "extra trees"}
+    assert set(model.shares_) == {"linear", "additive", "small trees", larger, "extra trees"}
     assert sum(model.shares_.values()) == pytest.approx(1)
     assert model.shares_["linear"] + model.shares_["additive"] > 0.9
     assert model.expected_error_.loc["quality", "error"] < 0.12

@@ -9,7 +9,7 @@ import pytest
 import rpo
 from rpo.exceptions import InputError
 from rpo.frames import prepare
-from rpo.studies import runner, stacks
+from rpo.studies import runner, stacks, table_problem
 from rpo.studies.comparison import grid_of, study_rows
 from rpo.studies.problems import load
 from rpo.studies.records import Record
@@ -42,6 +42,51 @@ def test_every_domain_is_held_out_once_and_its_rows_are_seen_nowhere_else(sizes,
         assert 0 < len(found.validation.y) < 0.3 * inside
 
 
+def test_strata_of_finished_folds_survive_a_kill(tmp_path, monkeypatch):
+    """Killed after two folds of three: the third alone is searched for when it goes on."""
+    ready = prepare(table_of([20, 30, 25]), target="y", domain="d")
+    folds = write_folds(ready, tmp_path / "undisturbed", progress=False)
+    real, searched = table_problem._strata, []
+
+    def search(*given):
+        if len(searched) == 2:
+            raise KeyboardInterrupt
+        searched.append(1)
+        return real(*given)
+
+    monkeypatch.setattr(table_problem, "_strata", search)
+    with pytest.raises(KeyboardInterrupt):
+        write_folds(ready, tmp_path / "killed", progress=False)
+    assert len(list((tmp_path / "killed" / "tables").glob("*.strata"))) == 2
+    searched.clear()
+    write_folds(ready, tmp_path / "killed", progress=False)
+    assert len(searched) == 1
+    name = table_problem.table_file(folds.sha256)
+    assert [path.name for path in (tmp_path / "killed" / "tables").iterdir()] == [name.name]
+    assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "undisturbed" / name).read_bytes()
+
+
+def test_a_flipped_bit_in_a_table_is_noticed_and_the_table_rebuilt(tmp_path):
+    ready = prepare(table_of([20, 30, 25]), target="y", domain="d")
+    folds = write_folds(ready, tmp_path, grouping="none", progress=False)
+    path = tmp_path / table_problem.table_file(folds.sha256)
+    whole, before = path.read_bytes(), table_problem.read_arrays(path)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        spoiled = bytearray(whole)
+        spoiled[rng.integers(len(whole))] ^= 1 << int(rng.integers(8))
+        path.write_bytes(bytes(spoiled))
+        found = table_problem.read_arrays(path)
+        assert found is None or all(np.array_equal(found[name], array) for name, array in before.items())
+        write_folds(ready, tmp_path, grouping="none", progress=False)
+        assert table_problem.read_arrays(path) is not None
+    path.write_bytes(whole[:100])
+    use_folder(tmp_path)
+    table_problem._arrays.cache_clear()
+    with pytest.raises(InputError, match="is missing or was changed"):
+        load(DataSpec(name="table", options={"sha256": folds.sha256, "fold": 0}), seed=0)
+
+
 WORDS = {"target": "y", "domain": "d", "methods": ["groupdro"], "seeds": 2, "steps": 20, "verbose": False}
 ALWAYS = {"linear", "trees", "quality", "quality-permuted", "quality-uniform", "erm-l2", "rpo"}
 
@@ -52,8 +97,9 @@ def test_it_goes_on_where_it_stopped_and_gives_the_same(tmp_path):
     kept = sorted(tmp_path.glob("*/*.json"))
     assert len({path.parent.name for path in kept}) == 2  # networks and learners
     times = {path: path.stat().st_mtime_ns for path in kept}
-    for path in (kept[0], kept[-1]):
-        path.unlink()
+    assert kept[0].parent.name == "learners"
+    kept[0].write_text(kept[0].read_text().replace('": 0.', '": 1.', 1))  # another error than was found
+    kept[-1].unlink()
     again = rpo.compare(frame, **WORDS, out=tmp_path)
     pd.testing.assert_frame_equal(first.methods, again.methods)
     assert sum(path.stat().st_mtime_ns != times[path] for path in kept) == 2

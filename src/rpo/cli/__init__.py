@@ -1,14 +1,16 @@
 """The `rpo` command: one file a command, nothing heavy imported before a command runs."""
 
 import sys
+import warnings
 from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
 from rpo.cli import bench, check, compare, data, fit, methods, predict, quality, theory
-from rpo.cli.tables import printable
+from rpo.cli.tables import shortened
 from rpo.exceptions import InputError, TrainingError
+from rpo.io import printable, words_of
 
 MOST_WORDS = 200
 
@@ -54,6 +56,8 @@ def main() -> None:
 
     What nobody foresaw is one line too, with exit code 70 and the name of the file that holds the traceback.
     """
+    # Of classes with few rows each scikit-learn says that they may be numbers; ours says so once, where they are read.
+    warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%", UserWarning)
     try:
         app()
     except (InputError, TrainingError, OSError) as error:
@@ -61,12 +65,12 @@ def main() -> None:
     except MemoryError:
         _stop("there is not enough memory for this: give fewer rows or columns, or use a larger machine", 2)
     except Exception as error:
-        words = f"{type(error).__name__}: {str(error)[:MOST_WORDS]}"
+        words = f"{type(error).__name__}: {words_of(error, MOST_WORDS)}"
         _stop(f"this should not have happened ({words}); please report it with the file {_details()}", UNFORESEEN)
 
 
 def _stop(line: str, code: int) -> None:
-    print(f"rpo: {printable(line)}", file=sys.stderr)
+    print(f"rpo: {shortened(printable(line))}", file=sys.stderr)
     sys.exit(code)
 
 

@@ -1,12 +1,23 @@
 """`rpo check`: can a fitted folder be trusted on a new table?"""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rpo.cli.tables import Encoding, Json, Report, TablePath, check_report, origin, printable, records, say_notes, show
+from rpo.cli.tables import (
+    Encoding,
+    Json,
+    Report,
+    TablePath,
+    check_report,
+    echo_json,
+    origin,
+    records,
+    say,
+    say_notes,
+    show,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,7 +27,6 @@ if TYPE_CHECKING:
     from rpo.tables.model import TableModel
 
 SHOWN = 10
-WIDTH = 80
 
 
 def check(
@@ -40,7 +50,6 @@ def check(
 
         rpo check homes-model new-county.csv --json
     """
-    from textwrap import fill
 
     from rpo.io import check_not_input
     from rpo.tables import read_table
@@ -59,11 +68,11 @@ def check(
         write_report(_quality(model, frame), report, title=table.name, check=found, about=about)
     if as_json:
         answer = {"about": about, **as_dict(found), "report": str(report) if report else None}
-        typer.echo(json.dumps(answer, ensure_ascii=False, indent=1))
+        echo_json(answer)
         return
     say_notes(found.notes)
     for sentence in found.summary:
-        typer.echo(fill(printable(sentence), WIDTH))
+        say(sentence)
     if len(found.domains) > 1:
         columns = ["domain", "rows", "verdict", "p shift", "outside", "nearest", "expected error"]
         columns += [name for name in ("error", "p error", "p") if name in found.domains]

@@ -1,6 +1,5 @@
 """`rpo compare`: what helps on this table?"""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +21,7 @@ from rpo.cli.tables import (
     TablePath,
     Target,
     check_report,
+    echo_json,
     load_plugins,
     names_in,
     origin,
@@ -122,7 +122,7 @@ def compare(
         tables = {"methods": records(found.methods), "domains": records(found.domains)}
         words = {"verdict": found.verdict, "protocol": found.protocol, "notes": found.prepared.notes}
         more = {"failed": found.failed, "stopped": found.stopped}
-        typer.echo(json.dumps({**words, **more, **tables}, ensure_ascii=False, indent=1))
+        echo_json({**words, **more, **tables})
         raise typer.Exit(STOPPED if found.stopped else 0)
     say_notes(found.prepared.notes)
     shorter = {"deviation": "±", "worst domain": "worst", "difference": "diff", "p paired": "p"}

@@ -1,6 +1,5 @@
 """`rpo fit`: a model of a table, as a folder."""
 
-import json
 import signal
 import sys
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from rpo.cli.tables import (
     TablePath,
     Target,
     check_report,
+    echo_json,
     load_plugins,
     names_in,
     origin,
@@ -148,7 +148,7 @@ def fit(
     if as_json:
         found = {"folder": str(out), "task": model.task, "rows": model.rows, "notes": list(model.notes)}
         found |= {**_figures(model.estimator), "report": str(report) if report else None}
-        typer.echo(json.dumps(found, ensure_ascii=False, indent=1))
+        echo_json(found)
         return
     say_notes(model.notes)
     _show(model)
@@ -203,11 +203,13 @@ def kept(folder: Path | None) -> Iterator[None]:
         yield
         return
     from rpo.engine.checkpoint import TERMINATED
-    from rpo.io import hold
+    from rpo.io import hold, remove_temporaries
 
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     try:
         with hold(folder, "--checkpoint"):
+            for place in (folder, *(path for path in folder.rglob("*") if path.is_dir())):
+                remove_temporaries(place)
             yield
     except SystemExit:
         typer.echo(f"rpo: stopped; the training is kept in {folder}, and the same command goes on", err=True)

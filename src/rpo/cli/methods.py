@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from rpo.cli.tables import Plugin, load_plugins, printable
-from rpo.io import console
+from rpo.cli.tables import Plugin, load_plugins
+from rpo.io import console, printable
 
 if TYPE_CHECKING:
     from rpo.engine.method import Method

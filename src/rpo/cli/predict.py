@@ -1,11 +1,12 @@
 """`rpo predict`: a fitted folder on a new table."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from rpo.cli.tables import Encoding, Plugin, TablePath, load_plugins, records, say_notes, show
+from rpo.cli.tables import STEERING, Encoding, Plugin, TablePath, echo_json, load_plugins, records, say_notes, show
 
 SHOWN = 12
 
@@ -43,8 +44,6 @@ def predict(
 
         rpo predict homes-model new-homes.csv --json
     """
-    import json
-
     from rpo.exceptions import InputError
     from rpo.io import check_not_input
     from rpo.tables import read_table, write_table
@@ -65,9 +64,11 @@ def predict(
     say_notes(notes)
     if as_json:
         answer = {"notes": notes, "score": None if score is None else records(score), "predictions": records(found)}
-        typer.echo(json.dumps(answer, ensure_ascii=False, indent=1))
+        echo_json(answer)
     elif out is None:
-        typer.echo(found.to_csv(index=False), nl=False)
+        text = found.to_csv(index=False)
+        # What a file holds must not steer the terminal; to a file or a pipe it goes as it is.
+        typer.echo(STEERING.sub("?", text) if sys.stdout.isatty() else text, nl=False)
     else:
         if score is not None:
             show(score.head(SHOWN), tuple(score.columns), "Error of these predictions", len(score))

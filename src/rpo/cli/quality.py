@@ -1,6 +1,5 @@
 """`rpo quality`: which domains, strata, features and rows of a table are poor."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,6 +20,7 @@ from rpo.cli.tables import (
     TablePath,
     Target,
     check_report,
+    echo_json,
     names_in,
     origin,
     records,
@@ -115,7 +115,7 @@ def quality(
         write_table(weights(found), weights_out)
         written.append(f"The weights of all rows are in {weights_out}.")
     if as_json:
-        typer.echo(json.dumps({"about": about} | quality_json(found), ensure_ascii=False, indent=1))
+        echo_json({"about": about} | quality_json(found))
         return
     say_notes(found.prepared.notes)
     show_quality(found)

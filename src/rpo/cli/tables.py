@@ -1,11 +1,13 @@
 """What the commands on a table share: their options, checks made before anything is computed, and printing."""
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
+from math import isfinite
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,11 +15,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rpo import io
+from rpo.io import printable
 
 if TYPE_CHECKING:
     import pandas as pd
 
 WIDTH = 80  # columns of the narrowest terminal
+
+# Characters that steer a terminal, turn the direction of what follows, or are not seen at all.
+STEERING = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+
+LONGEST = 480  # characters of a line that says something
+
 TablePath = Annotated[
     Path, typer.Argument(metavar="TABLE", help="A CSV, TSV or Parquet file; CSV and TSV also as .gz.")
 ]
@@ -100,14 +109,13 @@ def origin(table: Path, seed: int) -> dict[str, str | int]:
     }
 
 
-def printable(text: str) -> str:
-    """Text on one line, its control characters written out: what a file holds must not steer the terminal.
+def shortened(line: str) -> str:
+    """A line that names may have made long, without its middle: it begins with what is wrong and ends with what to do.
 
-    >>> printable("a\\nb \\x1b[2J")
-    'a b \\\\x1b[2J'
+    >>> len(shortened("x" * 5_000))
+    480
     """
-    line = " ".join(text.split())
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 160]} … {line[-157:]}"
 
 
 def say(text: str, err: bool = False) -> None:
@@ -118,7 +126,7 @@ def say(text: str, err: bool = False) -> None:
 def say_notes(notes: Iterable[str]) -> None:
     """What was recognised or left out, on standard error: it is no part of the result."""
     for note in notes:
-        say(f"note: {note}", err=True)
+        say(shortened(f"note: {printable(note)}"), err=True)
 
 
 def show(table: "pd.DataFrame", columns: Sequence[str], title: str, total: int) -> None:
@@ -142,6 +150,22 @@ def cell(value: Any, column: str = "") -> str:
     if isinstance(value, float):
         return "–" if value != value else io.p_text(value) if column.split(" ")[0] == "p" else f"{value:.3g}"
     return "–" if str(value) == "<NA>" else printable(str(value))
+
+
+def echo_json(value: Any) -> None:
+    """Print JSON that every reader takes: what is not finite is null, and no character steers the terminal."""
+    text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, indent=1)
+    typer.echo(STEERING.sub(lambda found: json.dumps(found[0])[1:-1], text))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return value
 
 
 def records(table: "pd.DataFrame") -> list[dict[str, Any]]:

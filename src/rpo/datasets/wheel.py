@@ -84,7 +84,7 @@ def read_cached(recipe: Recipe) -> "pd.DataFrame":
 
     path = _path(recipe)
     try:
-        data, expected = path.read_bytes(), _checksum_path(recipe).read_text(encoding="utf-8")[:64]
+        data, expected = path.read_bytes(), _noted(recipe)
     except FileNotFoundError:
         raise InputError(
             f"the table {recipe.name!r} is not in the cache ({path.parent}); run `rpo data get tables`"
@@ -126,8 +126,12 @@ def _checksum_path(recipe: Recipe) -> Path:
 
 
 def _is_whole(recipe: Recipe) -> bool:
-    noted = _checksum_path(recipe)
-    return noted.is_file() and is_whole(_path(recipe), noted.read_text(encoding="utf-8")[:64])
+    return _checksum_path(recipe).is_file() and is_whole(_path(recipe), _noted(recipe))
+
+
+def _noted(recipe: Recipe) -> str:
+    """The checksum that was written down, whatever became of it since."""
+    return _checksum_path(recipe).read_bytes()[:64].decode("ascii", "replace")
 
 
 def _keep(recipe: Recipe, data: bytes) -> None:

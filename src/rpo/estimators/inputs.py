@@ -10,7 +10,6 @@ from rpo.exceptions import InputError
 from rpo.mapped import blocks
 
 Array = NDArray[np.float64]
-MOST_WEIGHT = 1e9  # a weight counts rows
 
 
 def check_finite(X: NDArray[Any], names: Sequence[str]) -> None:
@@ -51,21 +50,6 @@ def check_kinds(X: Any) -> None:
                 f"column {str(name)[:40]!r} of X holds {dtype} values, not numbers: "
                 "encode them before fitting (sklearn.preprocessing), or use rpo fit"
             )
-
-
-def check_weight(weight: Array) -> None:
-    """Refuse weights of rows that sums of rows cannot hold.
-
-    >>> check_weight(np.array([1.0, 1e30]))
-    Traceback (most recent call last):
-    rpo.exceptions.InputError: sample_weight ranges from 1 to 1e+30: rescale it to lie between 1e-09 and 1e+09, or zero
-    """
-    used = weight[weight > 0]
-    if len(used) and (used.max() > MOST_WEIGHT or used.min() < 1 / MOST_WEIGHT):
-        raise InputError(
-            f"sample_weight ranges from {used.min():.3g} to {used.max():.3g}: "
-            f"rescale it to lie between {1 / MOST_WEIGHT:g} and {MOST_WEIGHT:g}, or zero"
-        )
 
 
 def is_widths(hidden: Any) -> bool:

@@ -1,7 +1,6 @@
 """A fitted model as a folder: numbers in `weights.safetensors`, everything else in `model.json`, checksums in
 `manifest.json`; no pickle anywhere."""
 
-import json
 import math
 import os
 from collections.abc import Callable, Mapping
@@ -17,20 +16,23 @@ from torch import nn
 
 from rpo.estimators.base import DomainEstimator
 from rpo.estimators.domain import DomainClassifier, DomainRegressor
+from rpo.estimators.inputs import is_widths
 from rpo.estimators.quality import fitted_penalties
 from rpo.estimators.rpo import RPOClassifier, RPORegressor
 from rpo.exceptions import InputError
 from rpo.folders import read_folder, write_folder
+from rpo.io import words_of
 from rpo.methods import methods
 from rpo.plain import (
     LIMITS,
     WRONG,
+    card_bytes,
     check_format,
     column,
     is_float,
     plain,
     read_card,
-    read_column,
+    read_labels,
     read_table,
     table,
     versions,
@@ -42,6 +44,7 @@ ARRAYS = ("x_mean_", "x_scale_", "loss_curve_")
 SCALARS = ("y_mean_", "y_scale_", "task_", "dtype_", "n_features_in_")
 LABELS = ("classes_", "domains_", "strata_", "feature_names_in_")
 MOST_LAYERS = 100
+DTYPES = ("float32", "float64")
 
 
 def save(model: DomainEstimator, path: str | os.PathLike[str]) -> None:
@@ -57,10 +60,10 @@ def files_of(model: DomainEstimator) -> dict[str, bytes]:
     try:
         _check(model)
     except WRONG as error:
-        words = " ".join(str(error).split())[:120]
-        raise InputError(f"the parameters were changed since the fit ({words}): fit the model again") from None
-    card = json.dumps(_card(model), indent=2, ensure_ascii=False, allow_nan=False)
-    return {"model.json": card.encode(), "weights.safetensors": save_arrays(_arrays(model))}
+        raise InputError(
+            f"the parameters were changed since the fit ({words_of(error)}): fit the model again"
+        ) from None
+    return {"model.json": card_bytes(_card(model)), "weights.safetensors": save_arrays(_arrays(model))}
 
 
 def load(path: str | os.PathLike[str], *, module: nn.Module | Callable[..., nn.Module] | None = None) -> Any:
@@ -95,8 +98,7 @@ def from_files(
         _restore(model, card, load_arrays(files["weights.safetensors"]))
         _check(model)
     except WRONG as error:
-        words = " ".join(str(error).split())[:120]
-        raise InputError(f"{folder} is not a whole model ({words or type(error).__name__}): save it again") from None
+        raise InputError(f"{folder} is not a whole model ({words_of(error)}): save it again") from None
     return model
 
 
@@ -148,7 +150,7 @@ def _restore(model: DomainEstimator, card: dict[str, Any], arrays: dict[str, NDA
             setattr(model, name, value)
     for name, saved in card["labels"].items():
         if name in LABELS:
-            setattr(model, name, read_column(saved))
+            setattr(model, name, read_labels(name, saved))
     for prefix, attribute in (("weights/", "params_"), ("state/", "state_")):
         found = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
         setattr(model, attribute, found)
@@ -160,12 +162,10 @@ def _restore(model: DomainEstimator, card: dict[str, Any], arrays: dict[str, NDA
 def _check(model: DomainEstimator) -> None:
     """What was read must fit together: scales and weights are those of the inputs and the network in the card."""
     inputs = model.n_features_in_
-    if type(inputs) is not int or inputs < 1 or len(model.hidden) > MOST_LAYERS:
+    if type(inputs) is not int or inputs < 1 or not is_widths(model.hidden) or len(model.hidden) > MOST_LAYERS:
         raise ValueError("its inputs or layers are no numbers of such")
-    for name in LABELS:
-        labels = getattr(model, name, np.empty(0)).tolist()
-        if len(set(labels)) != len(labels):
-            raise ValueError(f"{name} names something twice")
+    if model.dtype_ not in DTYPES:
+        raise ValueError("it computes in no precision that is known")
     classes = len(getattr(model, "classes_", ()))
     if classes != {"regression": 0, "binary": 2}.get(model.task_, max(classes, 3)):
         raise ValueError(f"{classes} classes are not those of a {model.task_} model")
@@ -176,10 +176,15 @@ def _check(model: DomainEstimator) -> None:
             raise ValueError(f"{name} is of another shape")
     scales = {"x_mean_": model.x_mean_, "x_scale_": model.x_scale_}
     for name, values in sorted((scales | model.params_).items()):  # a file gives its arrays in any order
+        if values.dtype.kind != "f" or (name in model.params_ and values.dtype != model.dtype_):
+            raise ValueError(f"{name} holds {values.dtype}")
         if not np.isfinite(values).all():
             raise ValueError(f"{name} is not finite")
+    if (model.x_scale_ == 0).any():
+        raise ValueError("x_scale_ is zero")
     for name in ("y_mean_", "y_scale_") if model.task_ == "regression" else ():
-        if not math.isfinite(getattr(model, name)):
+        value = getattr(model, name)
+        if type(value) not in (int, float) or not math.isfinite(value):
             raise ValueError(f"{name} is not finite")
     method, _ = model._method()
     if model.module is not None:
@@ -189,6 +194,9 @@ def _check(model: DomainEstimator) -> None:
     found = {name: tuple(value.shape) for name, value in model.params_.items()}
     if found != {name: tuple(shape) for name, shape in net.shapes.items()}:
         raise ValueError("its parameters are not those of the network in its card")
+    guess = model._forward(np.zeros((1, inputs)) + model.x_mean_)  # whatever else is wrong shows now
+    if guess.shape != (1, classes if model.task_ == "multiclass" else 1):
+        raise ValueError("its predictions are not those of its classes")
 
 
 __all__ = ["files_of", "from_files", "load", "save"]

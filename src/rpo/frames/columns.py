@@ -52,6 +52,24 @@ class Column(BaseModel):
         return (self.name, f"{self.name} missing") if self.gaps else (self.name,)
 
 
+def check_columns(columns: Sequence[Column]) -> None:
+    """Refuse columns that no table can have given: what is read from a folder may say anything.
+
+    >>> check_columns([Column(name="a", kind="number"), Column(name="a", kind="date")])
+    Traceback (most recent call last):
+    ValueError: a column is named twice
+    """
+    if len({column.name for column in columns}) != len(columns):
+        raise ValueError("a column is named twice")
+    for column in columns:
+        if len(set(column.categories)) != len(column.categories):
+            raise ValueError("a category is named twice")
+        if (column.kind == "category") != bool(column.categories) or abs(column.fill) > LARGEST:
+            raise ValueError("a column has categories or a fill that it cannot have")
+        if len(column.categories) > MOST_CATEGORIES:
+            raise ValueError(f"a column has more than {MOST_CATEGORIES} categories")
+
+
 @dataclass(frozen=True)
 class LeftOut:
     """A column that is not used, and why."""
@@ -161,7 +179,7 @@ def as_text(values: "pd.Series[Any]") -> "pd.Series[Any]":
     """
     if pd.api.types.is_float_dtype(values):
         known = values.dropna()
-        if len(known) and known.abs().max() < EXACT and (known % 1 == 0).all():
+        if len(known) and float(known.abs().max()) < EXACT and (known % 1 == 0).all():
             values = values.astype("Int64")
     return values.astype(object).where(values.notna(), ABSENT).astype(str)
 

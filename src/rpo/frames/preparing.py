@@ -34,6 +34,7 @@ MOST_DOMAINS = 2_000
 # Whole numbers with at most this many values are taken for classes, unless the user says otherwise.
 FEW_VALUES = 10
 WITHOUT_DOMAIN = "all"
+MOST_WEIGHT = 1e9  # a weight counts rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +150,11 @@ def target_values(values: "pd.Series[Any]", name: str, task: Task) -> NDArray[An
                 f"the target {name!r} has {classes:,} classes, more than {MOST_CLASSES}: "
                 "merge some, or say --task regression if they are numbers"
             )
+        if classes > len(labels) / 2:
+            raise InputError(
+                f"the target {name!r} has {classes} classes in {len(labels)} rows, too few of each to learn from: "
+                "merge some, or say --task regression if they are numbers"
+            )
         return labels
     numbers = typed(values, Column(name=name, kind="number"))
     for problem, bad in (("not a number", np.isnan(numbers)), ("infinite", np.isinf(numbers))):
@@ -186,6 +192,32 @@ def domain_labels(frame: pd.DataFrame, domain: str | None) -> NDArray[Any]:
             f"the domain {domain!r} has {number:,} values, more than {MOST_DOMAINS:,}: group them into fewer"
         )
     return labels
+
+
+def check_moments(y: NDArray[Any]) -> None:
+    """Refuse a target of dates or durations, which NumPy would turn into odd numbers.
+
+    >>> check_moments(np.array(["2020-01-31"], dtype="M8[D]"))
+    Traceback (most recent call last):
+    rpo.exceptions.InputError: the target holds datetime64[D]: turn them into numbers or classes first
+    """
+    if y.dtype.kind in "mM":
+        raise InputError(f"the target holds {y.dtype}: turn them into numbers or classes first")
+
+
+def check_weight(weight: NDArray[np.float64]) -> None:
+    """Refuse weights of rows that sums of rows cannot hold.
+
+    >>> check_weight(np.array([1.0, 1e30]))
+    Traceback (most recent call last):
+    rpo.exceptions.InputError: sample_weight ranges from 1 to 1e+30: rescale it to lie between 1e-09 and 1e+09, or zero
+    """
+    used = weight[weight > 0]
+    if len(used) and (used.max() > MOST_WEIGHT or used.min() < 1 / MOST_WEIGHT):
+        raise InputError(
+            f"sample_weight ranges from {used.min():.3g} to {used.max():.3g}: "
+            f"rescale it to lie between {1 / MOST_WEIGHT:g} and {MOST_WEIGHT:g}, or zero"
+        )
 
 
 def _features(

@@ -9,6 +9,7 @@ from scipy.special import chdtr, chdtrc, digamma, fdtrc, gammaincinv, polygamma
 Array = NDArray[np.float64]
 
 CLIP = 2.5  # deviations beyond which a residual counts no more
+NONE = 0.01  # degrees of freedom that are none
 # E[min(z², c²)] of a standard normal z.
 _CONSISTENT = float(chdtr(3, CLIP**2) + CLIP**2 * chdtrc(1, CLIP**2))
 _STEPS = 40
@@ -29,7 +30,7 @@ def scales(
 
     `used` holds k_g, the degrees of freedom that were spent on the group's residuals. log σ̂² has variance
     Var ψ/(E zψ'(z)/2)²/n over all rows about the scale of their group, so heavy tails make it less sure; ν = 2/Var, at
-    most n − k. A group without rows has NaN and no freedom.
+    most n − k. A group without rows has NaN and no freedom; where nearly all rows are wild, nothing is known of any.
 
     >>> r = np.random.default_rng(0).normal(size=4000) * np.repeat([1.0, 2.0], 2000)
     >>> r[0] = 1e6
@@ -65,7 +66,8 @@ def scales(
     flat = np.bincount(g, w * square, n_groups) == 0
     noise = np.where(some, np.where(flat, 0.0, np.sqrt(s2)), np.nan)
     # Rows of a small group look alike beside a scale of their own: never surer than squares of normal rows would be.
-    return Scales(noise, np.where(some, free * min(2 / max(variance, 0.05), 1.0), 0.0))
+    freedom = free * min(2 / max(variance, 0.05), 1.0)
+    return Scales(noise, np.where(some & (freedom > NONE), freedom, 0.0))
 
 
 def pooled(of: Scales) -> tuple[Array, Array]:
@@ -144,11 +146,13 @@ def between(value: Array, variance: Array) -> tuple[float, float]:
     >>> between(np.array([0.0, 2.0]), np.array([0.5, 0.5]))
     (1.0, 1.5)
     """
-    precision = 1 / variance
+    variance = np.maximum(variance, np.finfo(float).tiny)
+    least = float(variance.min())
+    precision = least / variance  # relative, so that squares of huge ones are numbers
     mean = float(np.average(value, weights=precision))
     if len(value) < 2:
         return mean, 0.0
-    excess = float((precision * (value - mean) ** 2).sum()) - (len(value) - 1)
+    excess = float((precision * (value - mean) ** 2).sum()) - (len(value) - 1) * least
     spread = float(precision.sum() - (precision**2).sum() / precision.sum())
     tau2 = max(0.0, excess / spread) if spread > 0 else 0.0
-    return float(np.average(value, weights=1 / (tau2 + variance))), tau2
+    return float(np.average(value, weights=(tau2 + least) / (tau2 + variance))), tau2

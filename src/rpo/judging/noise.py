@@ -24,6 +24,7 @@ BOUND = 1.4  # noise up to so many times the usual costs a row nothing
 BOUND_CLASSES = 1.12  # the same for classes: 1/(1 − 2ε) at 5 % wrong labels
 NATURE = float(np.log(2.0))  # log variance beyond the usual that a stratum may have everywhere
 LEAST = 0.002  # what a row counts at the least
+LEAST_SHARE = 1e-150  # of the largest residual, the noise of a domain at the least: squares of ratios are numbers
 FEWEST = 3  # rows from which on a weight heeds them; claims need more
 # Rows that are judged, at least. Of fewer labels, a share of wrong ones is a step function.
 FEWEST_JUDGED = {"regression": MIN_ROWS, "classification": 20}
@@ -55,8 +56,15 @@ class NumberNoise:
     @property
     def size(self) -> Array:
         """|r|/σ̃ of the row's domain."""
-        usual = shrunk(self.by_domain)[self.domain]
-        return np.abs(self.apart) / np.maximum(usual, 1e-300)
+        return np.abs(self.apart) / self._usual[self.domain]
+
+    @property
+    def _usual(self) -> Array:
+        """σ̃ of every domain, above zero: that of all rows where nothing is known; ratios to it do not overflow."""
+        found, size = shrunk(self.by_domain), np.abs(self.residual)
+        largest = float(size.max(initial=0.0)) or 1.0
+        common = largest * float(np.sqrt(np.mean((size / largest) ** 2))) or 1.0
+        return np.maximum(np.where(np.isfinite(found), found, common), LEAST_SHARE * largest)
 
     def some(self, rows: NDArray[np.intp]) -> "NumberNoise":
         """Of some of the rows."""
@@ -80,8 +88,7 @@ class NumberNoise:
         plain = self._scales(self.residual, group, n_groups)
         compared = plain
         if relative:
-            usual = np.maximum(shrunk(self.by_domain)[self.domain], 1e-300)
-            compared = self._scales(self.residual / usual, group, n_groups)
+            compared = self._scales(self.residual / self._usual[self.domain], group, n_groups)
         count = np.bincount(group, self.weight, n_groups)
         judged = (compared.freedom > 0) & (compared.freedom.sum() - compared.freedom > 0)
         rest, _ = pooled(compared)
@@ -105,7 +112,7 @@ class NumberNoise:
     def _levels(self, stratum: Codes, n_strata: int) -> tuple[Array, Array, Array]:
         """log σ̃² of every cell less what its stratum has everywhere; that; and the rows of each cell."""
         shape = self.n_domains, n_strata
-        own = 2 * np.log(np.maximum(shrunk(self.by_domain), 1e-300))
+        own = 2 * np.log(self._usual)
         place = self.domain * n_strata + stratum
         cell = self._scales(self.residual, place, self.n_domains * n_strata, FEWEST)
         log, variance = (value.reshape(shape) for value in log_variances(cell))

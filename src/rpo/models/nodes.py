@@ -12,6 +12,8 @@ from rpo.functional.ridge import Array
 from rpo.mapped import blocks
 
 Arrays = dict[str, NDArray[Any]]
+MOST_TREES, MOST_DEPTH = 20_000, 1_000
+LEAST_BYTES = 4  # of a number that was saved: smaller ones would become eight times as many bytes when read
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +56,8 @@ class Nodes:
         [[2.0]]
         """
         kinds = {"feature": np.int32, "left": np.int32, "right": np.int32, "root": np.int64}
+        if any(np.asarray(arrays[name]).dtype.itemsize < LEAST_BYTES for name in cls.__dataclass_fields__):
+            raise ValueError("nodes of another type")
         found = {
             name: np.asarray(arrays[name]).astype(kinds.get(name, np.float64)) for name in cls.__dataclass_fields__
         }
@@ -70,11 +74,26 @@ class Nodes:
         for onward in (nodes.left, nodes.right):
             if (~leaf & ((onward <= here) | (onward >= end))).any():
                 raise ValueError("nodes that lead back")
+        nodes._check_ways(leaf)
         if nodes.feature.min() < 0 or nodes.feature.max() >= inputs:
             raise ValueError("nodes of columns that are not there")
         if not (np.isfinite(nodes.value).all() and not np.isnan(nodes.threshold).any()):
             raise ValueError("nodes without a number")
         return nodes
+
+    def _check_ways(self, leaf: NDArray[np.bool_]) -> None:
+        """A node has one parent at most, and no way is longer than any tree's: a prediction may go all of it."""
+        inner = ~leaf
+        parents = np.bincount(np.concatenate([self.left[inner], self.right[inner]]), minlength=len(leaf))
+        if len(self.root) > MOST_TREES or (parents > 1).any():
+            raise ValueError("trees that are none, or too many")
+        level = self.root
+        for _ in range(MOST_DEPTH):
+            level = level[inner[level]]
+            if len(level) == 0:
+                return
+            level = np.concatenate([self.left[level], self.right[level]])
+        raise ValueError("trees that are too deep")
 
 
 def joined(trees: list[Arrays]) -> Nodes:

@@ -17,9 +17,10 @@ from rpo.exceptions import InputError
 from rpo.functional.ridge import Array, Ridge
 from rpo.judging.bases import Basis, Coarse
 from rpo.judging.learners import Additive, AdditiveClassifier, Line
-from rpo.models.nodes import Arrays, Boosted, Forest, Nodes, probabilities
+from rpo.models.nodes import LEAST_BYTES, Arrays, Boosted, Forest, Nodes, probabilities
 
 MOST_CURVES = 1_000_000  # numbers that make up the knots of all curves
+LEAST_SCALE = 1e-150  # of a column or a product of two: numbers divided by it are numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,9 +190,12 @@ def _first(model: Pipeline | Steps) -> Any:
 
 
 def _numbers(arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> Array:
-    found = np.asarray(arrays[name], dtype=np.float64)
-    if found.shape != shape or not np.isfinite(found).all():
-        raise ValueError(f"{name} is of another shape or not finite")
+    found = np.asarray(arrays[name])
+    if found.shape != shape or found.dtype.itemsize < LEAST_BYTES:  # bytes would become eight times as many
+        raise ValueError(f"{name} is of another shape or type")
+    found = found.astype(np.float64)
+    if not np.isfinite(found).all():
+        raise ValueError(f"{name} is not finite")
     return found
 
 
@@ -212,8 +216,8 @@ def _scale(scaler: Any) -> Arrays:
 
 def _read_scale(arrays: Mapping[str, NDArray[Any]], columns: int) -> Scale:
     found = Scale(_numbers(arrays, "mean", (columns,)), _numbers(arrays, "scale", (columns,)))
-    if not found.scale.all():
-        raise ValueError("a scale is zero")
+    if (found.scale < LEAST_SCALE).any():
+        raise ValueError("a scale is no column's")
     return found
 
 
@@ -307,7 +311,7 @@ def _read_basis(arrays: Mapping[str, NDArray[Any]], inputs: int) -> Basis:
     basis.low_, basis.high_ = _numbers(arrays, "low", (inputs,)), _numbers(arrays, "high", (inputs,))
     basis.mean_, basis.scale_ = _numbers(arrays, "middle", (inputs,)), _numbers(arrays, "deviation", (inputs,))
     basis.curved_ = _numbers(arrays, "curved", (inputs,)) > 0
-    if (basis.scale_ <= 0).any() or (basis.low_ > basis.high_).any():
+    if (basis.scale_ < LEAST_SCALE).any() or (basis.low_ > basis.high_).any():
         raise ValueError("scales of columns that no column has")
     basis.spline_ = None
     if basis.curved_.any():

@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from rpo.exceptions import InputError, OneDomainWarning
 from rpo.frames.columns import LARGEST, SMALLEST, names_of
-from rpo.frames.preparing import WITHOUT_DOMAIN, Prepared
+from rpo.frames.preparing import WITHOUT_DOMAIN, Prepared, check_moments, check_weight
 from rpo.functional.ridge import Array
 from rpo.grouping import NamedStrata
 from rpo.grouping.strata import codes
@@ -128,6 +128,7 @@ class _Quality(NewDomains, BaseEstimator):  # type: ignore[misc]
         self.feature_names_in_, self.n_features_in_ = np.array(names, dtype=object), len(names)
         self.not_features_ = tuple(str(name) for name in ready.frame.columns if name not in names)
         weight = _check_sample_weight(sample_weight, ready.X, dtype=np.float64, ensure_non_negative=True)
+        check_weight(weight)
         return np.asarray(weight)
 
     def _fit(self, ready: Prepared, weight: Array) -> tuple[Trial, Mapping[str, Any], Candidate]:
@@ -195,7 +196,9 @@ class _Quality(NewDomains, BaseEstimator):  # type: ignore[misc]
             labels.append(None if given is None else np.asarray(given))
         frame, target = self._frame(X, y)
         target = column_or_1d(target, warn=True)
+        check_moments(target)
         weight = _check_sample_weight(sample_weight, frame, dtype=np.float64, ensure_non_negative=True)
+        check_weight(weight)
         if len(frame) < 2:
             raise InputError("there is one sample (n_samples=1): give at least two")
         return frame, target, weight, labels[0], labels[1]

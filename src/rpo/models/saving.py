@@ -1,7 +1,6 @@
 """A fitted Quality model as a folder: `model.json` to read, numbers in `weights.safetensors`, checksums in
 `manifest.json`; a network in two files of its own. No pickle: nothing in a folder names code."""
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rpo.exceptions import InputError
 from rpo.folders import read_folder, write_folder
-from rpo.frames.columns import LARGEST, Column, names_of
+from rpo.frames.columns import Column, check_columns, names_of
+from rpo.io import words_of
 from rpo.models.adapting import Adaptation
 from rpo.models.learners import Stack, outputs
 from rpo.models.packing import packed, under, unpacked, within
@@ -24,12 +24,14 @@ from rpo.models.reference import arrays_of, read_reference
 from rpo.plain import (
     LIMITS,
     WRONG,
+    card_bytes,
     check_format,
     column,
     is_float,
     plain,
     read_card,
     read_column,
+    read_labels,
     read_table,
     table,
     versions,
@@ -86,8 +88,7 @@ def from_folder(folder: Path, *, made_by: str = "save") -> Quality:
     except InputError:
         raise
     except WRONG as error:
-        words = " ".join(str(error).split())[:120]
-        raise InputError(f"{folder} is not a whole model ({words or type(error).__name__}): save it again") from None
+        raise InputError(f"{folder} is not a whole model ({words_of(error)}): save it again") from None
 
 
 def files_of(model: Quality) -> dict[str, bytes]:
@@ -129,7 +130,7 @@ def files_of(model: Quality) -> dict[str, bytes]:
         "tables": {name: table(getattr(model, name)) for name in TABLES},
         "versions": versions("rpo", "numpy", "scikit-learn"),
     }
-    files["model.json"] = json.dumps(card, indent=2, ensure_ascii=False, allow_nan=False).encode()
+    files["model.json"] = card_bytes(card)
     files["weights.safetensors"] = save_arrays({name: np.array(values, order="C") for name, values in arrays.items()})
     return files
 
@@ -166,21 +167,20 @@ def _restored(card: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], netwo
         **{name: _read_parameter(name, value) for name, value in card["parameters"].items()}
     )
     model.columns_ = tuple(Column.model_validate(one) for one in card["columns"])
-    if any(abs(one.fill) > LARGEST for one in model.columns_):
-        raise ValueError("a column has a fill that it cannot have")
+    check_columns(model.columns_)
     model.left_out_ = {str(name): str(reason) for name, reason in card["left_out"].items()}
     model.not_features_ = tuple(map(str, card["not_features"]))
     model.n_features_in_ = int(card["n_features_in"])
     model.candidate_, model.weighted_ = str(card["candidate"]), bool(card["weighted"])
     for name, saved in card["labels"].items():
         if name in LABELS:
-            setattr(model, name, read_column(saved))
+            setattr(model, name, read_labels(name, saved))
     for name in TABLES:
         setattr(model, name, read_table(card["tables"][name]))
     names = names_of(model.columns_)[0]
     model.features_ = np.asarray(names, dtype=object)
     kept = np.asarray(arrays["kept"])
-    if kept.dtype.kind != "i" or kept.ndim != 1 or (np.diff(kept) <= 0).any():
+    if kept.dtype != np.int64 or kept.ndim != 1 or (np.diff(kept) <= 0).any():
         raise ValueError("its features are none")
     if len(kept) == 0 or kept[0] < 0 or kept[-1] >= len(names):
         raise ValueError("its features are not those of its columns")

@@ -1,24 +1,22 @@
 """A list of runs done: what is missing is packed into stacks, stacks go to workers, records to the store."""
 
-import os
-import threading
-import time
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import mean
 from typing import TYPE_CHECKING
 
 import torch
 
 from rpo.engine.plugins import packed, unpack
-from rpo.exceptions import InputError, TrainingError
+from rpo.exceptions import InputError
 from rpo.progress import Bar, Show
 from rpo.studies.records import Record
 from rpo.studies.scheduler import reached
 from rpo.studies.specification import Run, canonical
 from rpo.studies.stacks import pack, run_stack
 from rpo.studies.store import Store
+from rpo.studies.workers import shared
 
 if TYPE_CHECKING:
     from rpo.studies.cluster import Cluster
@@ -123,49 +121,16 @@ def _results(stacks: Sequence[Sequence[Run]], jobs: int, cluster: "Cluster | Non
 
         yield from dask.results(stacks, cluster)
         return
-    jobs = min(jobs, len(stacks))
-    if jobs <= 1:
-        threads = torch.get_num_threads()
-        try:
-            yield from map(run_stack, stacks)
-        finally:
-            torch.set_num_threads(threads)
-        return
-    from joblib import Parallel, delayed
-    from joblib.externals.loky.process_executor import BrokenProcessPool
-
-    workers, carried = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered"), packed()
+    threads = torch.get_num_threads()
+    work = run_stack if jobs <= 1 else partial(_work, carried=packed())
     try:
-        with warnings.catch_warnings():
-            # A worker that has grown is replaced by a fresh one, and nothing is lost.
-            warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
-            yield from workers(delayed(_work)(stack, os.getpid(), carried) for stack in stacks)
-    except BrokenProcessPool:
-        raise TrainingError(
-            "a worker process was killed, perhaps for lack of memory: the same command goes on where this one stopped"
-        ) from None
+        for _, records in shared(work, stacks, jobs):
+            yield records
+    finally:
+        torch.set_num_threads(threads)
 
 
-def _work(stack: Sequence[Run], parent: int, carried: bytes) -> list[Record]:
-    """One stack, in a worker that does not outlive the process it works for."""
-    _watch(parent)
+def _work(stack: Sequence[Run], carried: bytes) -> list[Record]:
+    """One stack, by methods of which a worker may not have heard."""
     unpack(carried)
     return run_stack(stack)
-
-
-_watched: set[int] = set()
-
-
-def _watch(parent: int) -> None:
-    """End this process once its parent is gone: nobody would take its result, and it would idle for minutes."""
-
-    def wait() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.2)
-        os._exit(1)
-
-    if os.getppid() != parent:
-        os._exit(1)
-    if parent not in _watched:
-        _watched.add(parent)
-        threading.Thread(target=wait, daemon=True).start()

@@ -15,6 +15,7 @@ from rpo.studies.records import Record
 from rpo.studies.specification import Run, canonical, sha256
 
 WRITERS = 8
+OURS = ("runs", "learners", "tables")  # what a study, and a comparison on a table, keep in its folder
 
 
 class Store:
@@ -36,7 +37,7 @@ class Store:
         make_folder(self.runs)
         with hold(self.folder, "--out"):
             # Nobody else is writing here, so these are left from a process that was killed.
-            for folder in (self.folder, self.runs):
+            for folder in (self.folder, *(self.folder / name for name in OURS)):
                 remove_temporaries(folder)
             yield
 

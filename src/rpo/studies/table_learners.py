@@ -5,7 +5,7 @@ Each fold is fitted once and kept in a file of its own; they hardly differ betwe
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -23,7 +23,9 @@ from rpo.io import Grouping, make_folder, read_regular, write_whole
 from rpo.models import QualityClassifier, QualityRegressor
 from rpo.models.learners import constant, linear, trees
 from rpo.progress import Bar, Show
+from rpo.studies.specification import sha256
 from rpo.studies.table_problem import Folds
+from rpo.studies.workers import shared
 
 QUALITY = "quality"
 CONTROLS = ("quality-permuted", "quality-uniform")
@@ -110,9 +112,10 @@ def learner_errors(
         rows = {name: ready.domains == name for name in held}
         todo.append(FoldTask(fold, ready, rows, grouping, scale))
     with Bar(len(todo), "linear, trees and quality by fold", verbose, patience=0.0) as bar:
-        for fold, errors in _results(todo, jobs):
+        for place, errors in shared(fit_fold, todo, jobs):
+            fold = todo[place].fold
             content = {"errors": errors, "version": version("rpo")}
-            write_whole(_place(folder, folds, fold), json.dumps(content, indent=1))
+            write_whole(_place(folder, folds, fold), json.dumps({**content, "sha256": sha256(content)}, indent=1))
             found[fold] = errors
             bar.advance()
     made = {}
@@ -127,18 +130,6 @@ def missing(ready: Prepared, folds: Folds, folder: Path) -> int:
     return sum(_read(_place(folder, folds, f), ready, held) is None for f, held in enumerate(folds.held_out))
 
 
-def _results(todo: Sequence[FoldTask], jobs: int) -> Iterator[tuple[int, dict[str, dict[str, float]]]]:
-    from joblib import Parallel, delayed, parallel_config
-
-    with parallel_config(backend="loky", inner_max_num_threads=1):
-        workers = Parallel(n_jobs=min(jobs, len(todo)) or 1, batch_size=1, return_as="generator_unordered")
-        yield from workers(delayed(_work)(task) for task in todo)
-
-
-def _work(task: FoldTask) -> tuple[int, dict[str, dict[str, float]]]:
-    return task.fold, fit_fold(task)
-
-
 def _place(folder: Path, folds: Folds, fold: int) -> Path:
     return folder / "learners" / f"{folds.sha256}-{fold}.json"
 
@@ -150,7 +141,8 @@ def _read(path: Path, ready: Prepared, held: Sequence[str]) -> dict[str, dict[st
     try:
         saved = json.loads(read_regular(path, MOST_BYTES))
         errors: dict[str, dict[str, float]] = saved["errors"]
-        whole = saved["version"] == version("rpo") and tuple(errors) == names_of(ready)
+        whole = saved.pop("sha256") == sha256(saved) and saved["version"] == version("rpo")
+        whole = whole and tuple(errors) == names_of(ready)
         whole = whole and all(sorted(one) == sorted(held) for one in errors.values())
         return errors if whole and np.isfinite([e for one in errors.values() for e in one.values()]).all() else None
     except (ValueError, KeyError, TypeError, AttributeError, InputError):

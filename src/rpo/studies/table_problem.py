@@ -21,7 +21,7 @@ from rpo.functional.losses import Task
 from rpo.functional.statistics import MIN_ROWS
 from rpo.grouping import find_strata
 from rpo.grouping.strata import GROUPINGS, chosen_grouping
-from rpo.io import Grouping
+from rpo.io import Grouping, read_regular, write_whole
 from rpo.judging import residuals
 from rpo.judging.levels import label_noise, number_noise
 from rpo.progress import Bar, Show
@@ -30,6 +30,8 @@ from rpo.studies.problems import Problem, problem
 NAME = "table"
 MOST_FOLDS = 10
 VALIDATION = 0.2  # of the rows of every training domain that has five or more
+CHECKSUM = "sha256"
+MOST_BYTES = 1 << 40
 TASKS: tuple[Task, ...] = ("regression", "binary", "multiclass")
 
 _folder: Path | None = None
@@ -100,21 +102,58 @@ def write_folds(
     progress: Show = "auto",
 ) -> Folds:
     """Deal the domains into folds, find the strata of each fold in its training domains, and write all that down."""
-    from safetensors.numpy import save
-
-    from rpo.io import write_whole
-
     folds, given = dealt(ready, grouping, seed)
     file = folder / table_file(folds.sha256)
-    if not file.exists():  # a comparison that goes on has its strata already
-        number, source = len(folds.held_out), GROUPINGS[given["task"][3]]
+    number, source = len(folds.held_out), GROUPINGS[given["task"][3]]
+    parts = [file.with_suffix(f".{f}.strata") for f in range(number)]
+    if read_arrays(file) is None:  # a comparison that goes on has its strata already
         strata = np.zeros((number, len(ready.y)), dtype=np.int64)
         with Bar(number, "strata of each fold", progress, patience=0.0) as bar:
-            for f in range(number):
-                strata[f] = _strata(ready, given["fold"][given["domain"]] != f, source, seed)
+            for f, part in enumerate(parts):
+                kept = read_arrays(part)
+                if kept is None or kept["strata"].shape != strata[f].shape:
+                    inside = given["fold"][given["domain"]] != f
+                    kept = {"strata": _strata(ready, inside, source, seed)}
+                    write_arrays(part, kept)
+                strata[f] = kept["strata"]
                 bar.advance()
-        write_whole(file, save(given | {"strata": strata}))
+        write_arrays(file, given | {"strata": strata})
+    for part in parts:
+        part.unlink(missing_ok=True)
     return folds
+
+
+def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Arrays in a file, written whole, with their checksum among them."""
+    from safetensors.numpy import save
+
+    whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    write_whole(path, save({**whole, CHECKSUM: _checksum(whole)}))
+
+
+def read_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
+    """The arrays in a file; None if there is none, or one that is not what was written.
+
+    >>> read_arrays(Path("nowhere")) is None
+    True
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        found: dict[str, NDArray[Any]] = load(read_regular(path, MOST_BYTES))
+        noted = found.pop(CHECKSUM)
+        return found if np.array_equal(noted, _checksum(found)) else None
+    except (SafetensorError, InputError, KeyError, ValueError, TypeError):
+        return None
+
+
+def _checksum(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
+    total = hashlib.sha256()
+    for name in sorted(arrays):
+        total.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape}".encode())
+        total.update(arrays[name].tobytes())
+    return np.frombuffer(total.digest(), dtype=np.uint8)
 
 
 def _strata(ready: Prepared, inside: NDArray[np.bool_], grouping: Grouping, seed: int) -> NDArray[np.int64]:
@@ -154,11 +193,9 @@ def encoded(ready: Prepared) -> tuple[NDArray[np.float64] | NDArray[np.int64], T
 
 @lru_cache(maxsize=4)
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    from safetensors.numpy import load_file
-
-    if not path.is_file():
-        raise InputError(f"{path} is missing: run the comparison again from the table")
-    found: dict[str, NDArray[Any]] = load_file(path)
+    found = read_arrays(path)
+    if found is None:
+        raise InputError(f"{path} is missing or was changed: run the comparison again from the table")
     return found
 
 

@@ -5,6 +5,7 @@ network within a Quality model has two files more), `manifest.json` has the chec
 folder names a file or code, and every size is checked before memory is taken for it.
 """
 
+import json
 import os
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -15,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from rpo.exceptions import InputError
 from rpo.folders import read_folder, write_folder
-from rpo.frames.columns import LARGEST, Column
-from rpo.io import Task
+from rpo.frames.columns import Column, check_columns
+from rpo.io import Task, printable, words_of
 from rpo.models import QualityClassifier, QualityRegressor
 from rpo.models.saving import files_of, load
 from rpo.plain import LIMITS, WRONG
@@ -46,14 +47,9 @@ class TableCard(BaseModel):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         """Names once each, fills that data of this kind can have, and counts of rows."""
-        names = [column.name for column in self.columns]
-        if len(set(names)) != len(names) or {self.target, self.domain, self.id} & set(names):
+        check_columns(self.columns)
+        if {self.target, self.domain, self.id} & {column.name for column in self.columns}:
             raise ValueError("a column is named twice")
-        for column in self.columns:
-            if len(set(column.categories)) != len(column.categories):
-                raise ValueError("a category is named twice")
-            if (column.kind == "category") != bool(column.categories) or abs(column.fill) > LARGEST:
-                raise ValueError("a column has categories or a fill that it cannot have")
         if min(self.domains.values(), default=0) < 1 or sum(self.domains.values()) != self.rows:
             raise ValueError("the rows of the domains are not the rows of the table")
         return self
@@ -104,24 +100,48 @@ def load_model(path: str | os.PathLike[str]) -> TableModel:
     except InputError:
         raise
     except WRONG as error:
-        raise InputError(
-            f"{folder} is not a whole model ({' '.join(str(error).split())[:120]}): fit it again"
-        ) from None
+        raise InputError(f"{folder} is not a whole model ({words_of(error)}): fit it again") from None
     return model
 
 
 def _card(folder: Path) -> TableCard:
     files = read_folder(folder, {"table.json": TABLE_BYTES, "model.json": LIMITS["model.json"]}, made_by="rpo fit")
     try:
-        card = TableCard.model_validate_json(files["table.json"])
+        found = json.loads(files["table.json"])
+        _check_kinds(found)
+        card = TableCard.model_validate(found)
     except ValidationError as error:
-        first = error.errors()[0]
+        first = error.errors(include_context=False, include_input=False, include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "the file"
-        words = f"{where}: {first['msg']}"[:160]
+        words = printable(f"{where}: {first['msg']}")[:160]
         raise InputError(f"{folder / 'table.json'} is not as `rpo fit` writes it ({words})") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{folder / 'table.json'} is not as `rpo fit` writes it ({words_of(error)})") from None
     if not card.columns:
         raise InputError(f"{folder / 'table.json'} names no columns: it is no model of a table")
     return card
+
+
+def _check_kinds(card: Any) -> None:
+    """Refuse the first thing that no card has. pydantic would list them all: gigabytes, if there are a million."""
+    if not isinstance(card, dict):
+        raise ValueError("the file: Input should be an object")
+    columns, domains, notes = (card.get(name) for name in ("columns", "domains", "notes"))
+    if not isinstance(columns, list) or not isinstance(domains, dict) or not isinstance(notes, list):
+        raise ValueError("columns, domains or notes are missing")
+    places = [("", card, TableCard.model_fields)]
+    places += [(f"columns.{k}.", column, Column.model_fields) for k, column in enumerate(columns)]
+    for where, given, known in places:
+        if not isinstance(given, dict):
+            raise ValueError(f"{where}: Input should be an object")
+        for name in given:
+            if name not in known:
+                raise ValueError(f"{where}{name[:60]}: Extra inputs are not permitted")
+        texts = given.get("categories", [])
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in [given.get("name", ""), *texts]):
+            raise ValueError(f"{where}name: Input should be a valid string")
+    if not all(type(count) is int for count in domains.values()) or not all(isinstance(note, str) for note in notes):
+        raise ValueError("domains have no number of rows, or notes are no text")
 
 
 def _files_of(estimator: Any) -> dict[str, bytes]:

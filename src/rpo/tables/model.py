@@ -23,6 +23,7 @@ OURS, PLAIN = "rpo", "erm-l2"  # the method compared with plain training
 AUTO = "auto"
 MOST_NAMED = 5
 SEPARATOR = "; "  # between the classes of a set
+MOST_FILLED = 50_000_000  # numbers made of a table that lacks most of the columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +73,7 @@ def fit_table(
         raise InputError(f"a threshold is a probability for one of two classes: got {threshold} and {len(classes)}")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%", UserWarning)
         if method in NAMED:
             kind = QualityRegressor if ready.task == "regression" else QualityClassifier
             estimator = kind(method, grouping=grouping, random_state=random_state, verbose=verbose)
@@ -198,10 +200,10 @@ def predict_table(
         X = pd.DataFrame(transform(given, model.columns), columns=unique_names(model.columns), copy=False)
     found: dict[str, Any] = {}
     if model.id is not None and model.id in frame.columns:
-        found[model.id] = frame[model.id].to_numpy()
+        found[_beside(model.id)] = frame[model.id].to_numpy()
     if model.domain is not None and model.domain in frame.columns:
         label = as_text(frame[model.domain])
-        found[model.domain] = frame[model.domain].to_numpy()
+        found[_beside(model.domain)] = frame[model.domain].to_numpy()
         new = ~label.isin(list(model.domains))
         if new.any():
             are = "1 row is" if new.sum() == 1 else f"{int(new.sum()):,} rows are"
@@ -241,11 +243,24 @@ def completed(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[pd.DataFr
     lacking = [column for column in columns if column.name not in frame.columns]
     if len(lacking) == len(columns):
         raise InputError(f"the table has none of the columns of the model: it needs {_list([c.name for c in lacking])}")
+    if 2 * len(lacking) > len(columns) and len(frame) * len(names_of(columns)[0]) > MOST_FILLED:
+        raise InputError(f"the table lacks {len(lacking):,} of the {len(columns):,} columns of the model")
     notes = [_lacking(column) for column in lacking]
     for column in columns:
         if column.name in frame.columns:
             notes += _odd(frame[column.name], column)
     return (frame.assign(**{column.name: np.nan for column in lacking}) if lacking else frame), notes
+
+
+def _root_mean_square(values: NDArray[np.float64]) -> float:
+    """√(Σ v²/n), in units of the largest, so that squares are numbers."""
+    largest = float(np.abs(values).max(initial=0.0))
+    return largest * float(np.sqrt(np.mean((values / largest) ** 2))) if largest > 0 else 0.0
+
+
+def _beside(name: str) -> str:
+    """A column of the table beside the predictions, which must not take its name from it."""
+    return f"{name} (given)" if name == "prediction" or name.startswith("probability of ") else name
 
 
 def score_table(model: TableModel, found: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame | None:
@@ -269,12 +284,12 @@ def score_table(model: TableModel, found: pd.DataFrame, frame: pd.DataFrame) -> 
         y = typed(truth, Column(name=model.target, kind="number"))
         if not np.isfinite(y).all():
             raise InputError(f"the target {model.target!r} is not a number in every row: correct it, or leave it out")
-        square = (part["prediction"].to_numpy() - y) ** 2
+        error = part["prediction"].to_numpy() - y
         inside = ((part["low"] <= y) & (y <= part["high"])).to_numpy() if "low" in part else None
 
         def figures(some: NDArray[np.bool_]) -> dict[str, float]:
-            error = {"rmse": float(np.sqrt(square[some].mean())), "deviation": float(y[some].std())}
-            return error | ({} if inside is None else {"covered": float(inside[some].mean())})
+            found = {"rmse": _root_mean_square(error[some]), "deviation": float(y[some].std())}
+            return found | ({} if inside is None else {"covered": float(inside[some].mean())})
     else:
         label = as_text(truth).to_numpy(dtype=str)
         classes = np.asarray(model.estimator.classes_).astype(str)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rpo.cli.tables import Plugin, load_plugins, printable
-from rpo.io import console
+from rpo.cli.tables import Plugin, load_plugins
+from rpo.io import console, printable
 
 if TYPE_CHECKING:
     from rpo.studies.results import Results

