@@ -234,8 +234,9 @@ def decided(
 def _veto(one: Candidate, p: float, all_rows: Mapping[Candidate, float], domains: int) -> str:
     """Why held-out domains are against a candidate; empty if they are not.
 
-    A feature that carries the target stays, however few domains say so. Noise is as large for any model: if rows that count less are only noise, weights cost nothing even where all rows
-    are counted in full. If they cost much there, these rows were large rather than noisy.
+    A feature that carries the target stays, however few domains say so. Noise is as large for any model: if rows that
+    count less are only noise, weights cost nothing even where all rows are counted in full. If they cost much there,
+    these rows were large rather than noisy.
     """
     if p < SURE:
         return "surely worse on held-out domains"
