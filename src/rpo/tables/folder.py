@@ -7,6 +7,7 @@ folder names a file or code, and every size is checked before memory is taken fo
 
 import json
 import os
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -129,9 +130,8 @@ def _check_kinds(card: Any) -> None:
     columns, domains, notes = (card.get(name) for name in ("columns", "domains", "notes"))
     if not isinstance(columns, list) or not isinstance(domains, dict) or not isinstance(notes, list):
         raise ValueError("columns, domains or notes are missing")
-    places = [("", card, TableCard.model_fields)]
-    places += [(f"columns.{k}.", column, Column.model_fields) for k, column in enumerate(columns)]
-    for where, given, known in places:
+    every = ((f"columns.{k}.", column, Column.model_fields) for k, column in enumerate(columns))
+    for where, given, known in chain([("", card, TableCard.model_fields)], every):
         if not isinstance(given, dict):
             raise ValueError(f"{where}: Input should be an object")
         for name in given:
