@@ -24,6 +24,7 @@ NAMES = (
     "cmnist",
     "tables",
     "judging",
+    "fits",
     "scale",
     "detection",
     "loader",

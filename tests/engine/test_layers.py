@@ -57,7 +57,15 @@ def test_they_refuse_both_by_name(method):
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("method", [m.name for m in methods("binary") if not m.per_row])
+def some(names, fast):
+    """All of them; those that are not of the fast ones take their time."""
+    return [name if name in fast else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+OTHERS = [m.name for m in methods("binary") if not m.per_row]
+
+
+@pytest.mark.parametrize("method", some(OTHERS, {"erm-l2", "mtl", "fishr", "iga", "mixup"}))
 def test_all_others_train_with_both_and_predict_the_same_twice(method):
     trained = run(both, method)
     x = table().x
@@ -194,9 +202,10 @@ class Attention(nn.Module):
         return self.head(self.features(x))
 
 
-@pytest.mark.parametrize(
-    "method", ["erm-l2", "irm-lip", "rpo", "har", "iga", "mldg", "andmask", "dann", "rsc", "mixup"]
-)
+KINDS = ["erm-l2", "irm-lip", "rpo", "har", "iga", "mldg", "andmask", "dann", "rsc", "mixup"]
+
+
+@pytest.mark.parametrize("method", some(KINDS, {"erm-l2", "irm-lip", "iga"}))
 def test_attention_trains_by_every_kind_of_method_alone_and_stacked(method):
     options = {"folds": 2} if method == "rpo" else {}
     both_models = run(Attention, method, seeds=(3, 4), options=options)

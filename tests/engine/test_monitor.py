@@ -225,7 +225,10 @@ def test_accumulate_is_refused_where_it_means_nothing():
         run(config=replace(CONFIG, accumulate=2), method="andmask")
 
 
-@pytest.mark.parametrize("method", ["erm-l2", "irm-lip", "coral", "fishr", "rpo", "dann", "mixup"])
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("erm-l2", "coral", "fishr", "rpo", "dann", "mixup")]
+
+
+@pytest.mark.parametrize("method", ["irm-lip", *SLOW])
 @pytest.mark.parametrize("models", [1, 2])
 def test_bfloat16_is_near_float32(method, models):
     config = replace(CONFIG, dtype=torch.float32, steps=20)

@@ -107,6 +107,7 @@ def test_code_that_nobody_can_read_is_still_from_outside(registry):
     names = {"__name__": "__main__"}
     exec(code("typed"), names)
     assert get_method("typed").source == UNSEEN
+    assert get_method("typed").summary == "typed: a method of your own."
 
 
 def test_an_installed_package_is_found_and_a_broken_one_is_named(tmp_path):

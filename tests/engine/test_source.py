@@ -19,7 +19,12 @@ from rpo.methods import methods
 N = 60
 FOLDS = {"folds": 2, "scheme": "calibrated"}
 CONFIG = Config(steps=12, batch_size=4, dtype=torch.float64, progress=False)
-PAIRS = [(m.name, task) for m in methods() if not m.at_once for task in m.tasks[-1:]]
+FAST = {"erm-l2", "rpo", "har", "sat-irm", "mixup", "fishr"}
+PAIRS = [
+    pytest.param(m.name, m.tasks[-1], marks=[] if m.name in FAST else [pytest.mark.slow])
+    for m in methods()
+    if not m.at_once
+]
 
 
 def table(task="regression", n=N):

@@ -115,4 +115,4 @@ def test_a_grid_search_names_hyper_parameters(data):
     }
     assert model.get_params()["hyperparameters__lr"] == 0.02
     with pytest.raises(InputError, match="'coral' has no hyper-parameter 'eta'"):
-        model.set_params(hyperparameters__eta=1.0)
+        model.set_params(hyperparameters__eta=1.0).fit(X, y, domains=DOMAINS)

@@ -74,6 +74,7 @@ def test_every_command_of_the_page_runs_with_two_workers(page, tmp_path):
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_the_blocks_of_the_page_on_training_run(tmp_path, monkeypatch, capsys):
     page = ROOT / "docs" / "training.md"
     if not page.exists():

@@ -71,3 +71,25 @@ def test_weights_that_cost_large_domains_are_vetoed(rng):
     assert model.candidate_ == "plain"
     assert (model.weight_ == 1).all()
     assert model.decision_["why"].str.contains("counts in full").any()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_feature_that_is_the_target_stays(seed):
+    """Nothing is left to explain but rounding, whose slopes differ between domains as they like."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(90, 3))
+    model = QualityRegressor("linear").fit(X, X[:, 0], domains=np.arange(90) % 3)
+    assert not model.quality_.features["suspicious"].any()
+    assert model.dropped_.empty
+    assert r2_score(X[:, 0], model.predict(X)) > 0.9999
+
+
+def test_a_flagged_feature_that_carries_the_target_is_not_dropped(rng):
+    """Three domains are too few to be sure of anything by their spread, but not of an error ten times as large."""
+    domain = np.repeat(np.arange(3), 200)
+    X = rng.normal(size=(600, 2))
+    y = np.array([1.0, 1.02, 0.98])[domain] * X[:, 0] + 0.01 * rng.normal(size=600)
+    model = QualityRegressor("linear").fit(X, y, domains=domain)
+    assert model.quality_.features.set_index("feature").loc["x0", "suspicious"]
+    assert model.dropped_.empty
+    assert model.decision_["why"].str.contains("ten times").any()

@@ -183,7 +183,8 @@ def _records(folder):
     return set((folder / "runs").glob("*.json"))
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [2, 5])
 def test_killed_at_random_moments_it_still_ends_as_if_undisturbed(small, tmp_path, kills):
     """SIGKILL at random moments of the study; then the same command to the end."""
     study = small.study(**small.KILLED)

@@ -125,8 +125,8 @@ def say(text: str, err: bool = False) -> None:
 
 def say_notes(notes: Iterable[str]) -> None:
     """What was recognised or left out, on standard error: it is no part of the result."""
-    for note in notes:
-        say(shortened(f"note: {printable(note)}"), err=True)
+    for note in notes:  # a line each, however long: what reads them goes by lines
+        typer.echo(f"note: {shortened(printable(note))}", err=True)
 
 
 def show(table: "pd.DataFrame", columns: Sequence[str], title: str, total: int) -> None:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -250,7 +251,7 @@ def method(
             name=name,
             objective=objective,
             tasks=tasks,
-            summary=summary or _first_line(module.__doc__),
+            summary=summary or _said_of(name, module),
             formula=_first_line(objective.__doc__),
             cite=cite,
             reference=reference,
@@ -262,6 +263,12 @@ def method(
         return objective
 
     return register
+
+
+def _said_of(name: str, module: ModuleType) -> str:
+    """The first line of a module; a notebook's says nothing of the method."""
+    line = "" if module.__name__ == "__main__" else _first_line(module.__doc__)
+    return line or f"{name}: a method of your own."
 
 
 def is_ours(objective: Objective) -> bool:

@@ -64,7 +64,8 @@ class Stack:
         with closing(self.batches(now.step)) as batches:  # ends the workers of a source
             for step in range(now.step, until):
                 parts = [next(batches) for _ in range(self.config.accumulate)]
-                flat, adam, state, terms = self.step(flat, adam, state, *parts)
+                with twice_differentiable(self.net.attends and (self.hard or len(flat) > 1)):
+                    flat, adam, state, terms = self.step(flat, adam, state, *parts)
                 total = torch.stack(list(terms.values())).sum(0)
                 curve.append(total)
                 if not bool(torch.isfinite(total).all()):
@@ -146,10 +147,9 @@ class Stack:
         self, flat: Tensor, adam: AdamState, state: State, batch: Batch, *more: Batch
     ) -> tuple[Tensor, AdamState, State, dict[str, Tensor]]:
         """One step of all models: gradients, then Adam."""
-        with twice_differentiable(self.net.attends and (self.hard or len(flat) > 1)):
-            gradient = self._gradient(flat, state, batch)
-            for other in more:
-                gradient = gradient.plus(self._gradient(flat, gradient.state, other))
+        gradient = self._gradient(flat, state, batch)
+        for other in more:
+            gradient = gradient.plus(self._gradient(flat, gradient.state, other))
         if more:
             gradient = gradient.over(1 + len(more))
         pace = cosine(batch.step, self.steps) if self.config.schedule == "cosine" else torch.ones_like(self.steps)
@@ -201,6 +201,8 @@ class Stack:
     def _objective(self, params: Params, state: State, batch: Batch, numbers: dict[str, Tensor]) -> Any:
         """What the method says about one model and one batch."""
         hp = Values({**self.options, **numbers, "task": self.data.task, "n_classes": self.data.n_classes})
+        if not (self.config.autocast or self.net.draws):  # the usual way, and one that the compiler can follow
+            return self.method.objective(self.net, params, state, batch, hp)
         with ExitStack() as around:
             if self.config.autocast:
                 around.enter_context(torch.autocast(batch.x.device.type, torch.bfloat16))

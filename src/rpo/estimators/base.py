@@ -24,10 +24,10 @@ from rpo.estimators.fetched import FETCHED, Inputs, Rows, as_source, labels_of
 from rpo.estimators.inputs import Array, check_finite, check_kinds, is_widths, weighted_moments
 from rpo.estimators.quality import fitted_penalties, quality_table
 from rpo.estimators.ready import Ready, evaluations, validation_rows
+from rpo.estimators.strata import labelled, searched
 from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning
 from rpo.frames.preparing import check_moments, check_weight
 from rpo.functional.losses import Task
-from rpo.grouping import find_strata
 from rpo.grouping.strata import chosen_grouping, codes
 from rpo.mapped import blocks, is_mapped, on_disk
 from rpo.methods import Method
@@ -337,28 +337,12 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         grouping: str,
     ) -> Data:
         """The data with strata: those given, those found by the residuals, the classes, or one for all."""
-        n = data.n_rows
-        if strata is not None:
-            code, self.strata_ = codes(strata, "strata", n)
-        elif first is not None and not isinstance(rows, Source):
-            weight, domain = data.weight.numpy().astype(float), data.domain.numpy()
-            table = len(data.row_shape) == 1
-            found = find_strata(
-                rows.reshape(n, -1),
-                first["residual"][0].cpu().numpy(),
-                domain,
-                # A feature that was dropped may follow the target, noise and all: strata of it would sort by noise.
-                among=first["kept"][0].nonzero()[:, 0].tolist() if table and "kept" in first else None,
-                sample_weight=weight,
-                n_strata=self.n_strata,
-                random_state=self._seed() if self.random_state is not None else 0,
-                feature_names=self._names(rows.reshape(n, -1)),
-            )
-            code, self.strata_ = found.labels, np.asarray(found.names, dtype=object)
-        elif grouping == "class":
-            code, self.strata_ = codes(target, "classes", n)
+        if first is not None and strata is None and not isinstance(rows, Source):
+            flat = rows.reshape(len(rows), -1)
+            seed = self._seed() if self.random_state is not None else 0
+            code, self.strata_ = searched(data, flat, first, self.n_strata, seed, self._names(flat))
         else:
-            code, self.strata_ = np.zeros(n, np.intp), np.array(["all"], dtype=object)
+            code, self.strata_ = labelled(strata, target, grouping)
         return make_data(
             data.x,
             data.y,

@@ -63,8 +63,8 @@ class _Domain(DomainEstimator):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters; with `deep` also each hyper-parameter that was given, as `hyperparameters__name`."""
         found: dict[str, Any] = super().get_params(deep=False)
-        if deep:
-            found |= {f"{NESTED}{name}": value for name, value in (self.hyperparameters or {}).items()}
+        if deep and isinstance(self.hyperparameters, Mapping):
+            found |= {f"{NESTED}{name}": value for name, value in self.hyperparameters.items()}
         return found
 
     def set_params(self, **params: Any) -> Self:
@@ -72,8 +72,7 @@ class _Domain(DomainEstimator):
         inner = {name.removeprefix(NESTED): value for name, value in params.items() if name.startswith(NESTED)}
         super().set_params(**{name: value for name, value in params.items() if not name.startswith(NESTED)})
         if inner:
-            self.hyperparameters = {**(self.hyperparameters or {}), **inner}
-            get_method(self.method).fill(self.hyperparameters)  # a name that is none is refused here, as elsewhere
+            self.hyperparameters = {**(self.hyperparameters or {}), **inner}  # a name that is none, `fit` refuses
         return self
 
 

@@ -15,6 +15,7 @@ from rpo.progress import Show
 SHARE = 0.06  # of the residuals' variance: curves, products and real tables stay below .04, confounders are above .1
 FURTHER = 0.03  # the same once a feature was found: what one confounder explains, a second of its kind hardly adds to
 CHANCE = 0.001
+NOTHING = 1e-4  # of the target's deviation: what is left below it is rounding and shrinkage, and has any slope
 MOST = 10  # looked for one after another, each with a new fit
 
 
@@ -42,7 +43,7 @@ def suspicious(
     share, p = np.zeros(d), np.ones(d)
     slope, error = np.full((problem.n_domains, d), np.nan), np.full((problem.n_domains, d), np.nan)
     left, flagged, weight = np.arange(d), list[int](), trust(expected)
-    while problem.n_domains > 1:
+    while problem.n_domains > 1 and not _explained(problem, expected):
         found = _heterogeneity(replace(problem, X=problem.X[:, left]), expected, weight)
         share[left], p[left] = found.share, found.p
         slope[:, left], error[:, left] = found.slope, np.sqrt(found.variance)
@@ -57,6 +58,18 @@ def suspicious(
         expected = out_of_row(replace(problem, X=problem.X[:, left]), weight, progress)
         weight = trust(expected)
     return Suspicion(share, p, slope, error, tuple(flagged))
+
+
+def _explained(problem: Problem, expected: Expected) -> bool:
+    """Whether the columns explain a number but for rounding: then there is nothing left for a slope to explain."""
+    if problem.n_classes:
+        return False
+    w = problem.weight
+
+    def variance(of: Array) -> float:
+        return float(np.average((of - np.average(of, weights=w)) ** 2, weights=w))
+
+    return variance(problem.y - expected.value) <= NOTHING**2 * variance(problem.y)
 
 
 def _heterogeneity(problem: Problem, expected: Expected, weight: Array) -> Heterogeneity:

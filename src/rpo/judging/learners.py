@@ -21,6 +21,7 @@ from rpo.judging.bases import Basis, Binned, Coarse, chosen_products, linear_par
 from rpo.mapped import blocks
 
 HARDLY = 1e-6  # deviation of a column of a basis below which rounding alone would tell it
+MOST_COEFFICIENTS = 600
 TREES, RATE = 40, 0.15  # of boosted trees in a judgement: they are fitted dozens of times
 
 
@@ -175,7 +176,10 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _logistic(self, columns: Array, label: NDArray[Any], weight: Array | None) -> LogisticRegression:
-        model = LogisticRegression(C=self.C, solver="newton-cholesky", max_iter=50, tol=1e-3)
+        # Newton's steps are few, but each takes a matrix of all coefficients: too large for many classes.
+        many = columns.shape[1] * (len(self.classes_) if len(self.classes_) > 2 else 1) > MOST_COEFFICIENTS
+        solver, steps = ("lbfgs", 200) if many else ("newton-cholesky", 50)
+        model = LogisticRegression(C=self.C, solver=solver, max_iter=steps, tol=1e-3)
         return model.fit(self.scale_.transform(columns), label, sample_weight=weight)
 
     def predict_proba(self, X: ArrayLike) -> Array:

@@ -18,6 +18,7 @@ from rpo.judging.learners import boosted
 from rpo.judging.noise import Noise, NumberNoise
 from rpo.judging.residuals import Problem, outputs, sample_by_domain, stacked
 
+MOST_TREES = 300  # of the second learner of classes, which needs one for each class and step
 SEARCHED = 4_000  # rows that the search for strata looks at
 
 
@@ -104,14 +105,16 @@ def second_learner(problem: Problem, noise: Noise) -> Noise:
             left[held] -= trees.predict(problem.X[held])
         return replace(noise, residual=left)
     said = np.zeros_like(noise.probability)
+    classes = said.shape[1]
+    trees_each = 1 if classes == 2 else classes
     for f in np.unique(fold):
         seen, held = (fold != f) & kept, fold == f
-        trees = boosted(classes=True, max_iter=100, max_leaf_nodes=31)
+        trees = boosted(classes=True, max_iter=min(100, MOST_TREES // trees_each), max_leaf_nodes=31)
         if len(np.unique(noise.label[seen])) == 1:
             said[held, noise.label[seen][0]] = 1.0
             continue
         trees.fit(problem.X[seen], noise.label[seen])
-        said[held] = outputs(trees, problem.X[held], noise.probability.shape[1])
+        said[held] = outputs(trees, problem.X[held], classes)
     both = np.stack([noise.probability, said])
     mixed = np.tensordot(stacked(both, noise.label, noise.weight), both, 1)
     p, _ = recalibrated(mixed, noise.label, noise.domain, noise.n_domains, noise.weight)

@@ -19,6 +19,7 @@ from rpo.progress import Bar
 
 FOLDS = 5
 MUCH = 1.05  # times the error: more is a price for weights that noise cannot explain
+CARRIES = 10.0  # times the error without a feature: then it carries the target, whatever its slopes
 FEWEST = 4  # domains that can veto: fewer share what is wrong with them too easily
 
 
@@ -233,11 +234,14 @@ def decided(
 def _veto(one: Candidate, p: float, all_rows: Mapping[Candidate, float], domains: int) -> str:
     """Why held-out domains are against a candidate; empty if they are not.
 
-    Noise is as large for any model: if rows that count less are only noise, weights cost nothing even where all rows
-    are counted in full. If they cost much there, these rows were large rather than noisy.
+    A feature that carries the target stays, however few domains say so. Noise is as large for any model: if rows that
+    count less are only noise, weights cost nothing even where all rows are counted in full. If they cost much there,
+    these rows were large rather than noisy.
     """
     if p < SURE:
         return "surely worse on held-out domains"
+    if one.screen and all_rows[one] > CARRIES * all_rows[Candidate(one.weights, False)]:
+        return "the error on held-out domains is more than ten times as large without these features"
     plain = all_rows[Candidate(False, one.screen)]
     if one.weights and domains >= FEWEST and all_rows[one] > MUCH * plain:
         return f"{100 * (all_rows[one] / plain - 1):.0f} % worse where every row of held-out domains counts in full"

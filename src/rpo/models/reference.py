@@ -84,6 +84,11 @@ class Reference:
         return self.domain if len(self.rows) > 1 else np.arange(len(self.domain))
 
     @property
+    def counts(self) -> Array:
+        """By domain, how often the rows that are kept count."""
+        return np.asarray(np.bincount(self.domain, self.count, len(self.rows)), dtype=np.float64)
+
+    @property
     def residual(self) -> Array:
         """y − f of a regression."""
         return self.target - self.value
@@ -122,14 +127,17 @@ def reference_of(trial: Trial, value: Array, chosen: Candidate) -> Reference:
     square = trial.squared(value)
     reach, along = relation(problem.y, value, count, domain, n)
     place = np.arange(n)[:: max(1, -(-2 * n * problem.X.shape[1] // MOST_MEANS))]
-    middle = np.average(problem.X, axis=0, weights=count)
-    deviation = np.sqrt(np.average((problem.X - middle) ** 2, axis=0, weights=count))
+    # Of many rows, those that are kept tell means and deviations: twice all columns would not fit into memory.
+    X, where, times = problem.X[kept], domain[kept], count[kept]
+    middle = np.average(X, axis=0, weights=times)
+    deviation = np.sqrt(np.average((X - middle) ** 2, axis=0, weights=times))
     low, high = problem.X.min(0), problem.X.max(0)
-    beside, figures = _figures(problem.X, middle, deviation, low, count, domain, n)
+    beside, figures = _figures(X, middle, deviation, low, times, where, n)
+    here = np.maximum(np.bincount(where, times, n), 1e-300)
     mean, spread = np.empty((n, figures.shape[1])), np.empty((n, figures.shape[1]))
     for j, column in enumerate(figures.T):
-        mean[:, j] = np.bincount(domain, count * column, n) / rows
-        spread[:, j] = np.sqrt(np.bincount(domain, count * (column - mean[domain, j]) ** 2, n) / rows)
+        mean[:, j] = np.bincount(where, times * column, n) / here
+        spread[:, j] = np.sqrt(np.bincount(where, times * (column - mean[where, j]) ** 2, n) / here)
     return Reference(
         domain=domain[kept].astype(np.int64),
         value=value[kept],
@@ -146,7 +154,7 @@ def reference_of(trial: Trial, value: Array, chosen: Candidate) -> Reference:
         place=place,
         mean=mean[place],
         spread=spread[place],
-        within=rows @ spread**2 / rows.sum(),
+        within=here @ spread**2 / here.sum(),
         deviation=deviation,
         low=low,
         high=high,

@@ -113,7 +113,7 @@ class Training:
         """The mean of every number over all rows."""
         reference = self.reference
         return np.asarray(
-            np.average(reference.mean[:, : len(self.origin)], axis=0, weights=reference.rows[reference.place])
+            np.average(reference.mean[:, : len(self.origin)], axis=0, weights=reference.counts[reference.place])
         )
 
 
@@ -124,7 +124,7 @@ def against(training: Training, name: str, rows: NewRows, lacking: list[str]) ->
     figures = reference.figures(X)
     found = shift(
         np.hstack([reference.mean, reference.spread]),
-        reference.rows[reference.place],
+        np.maximum(reference.counts[reference.place], 1e-9),
         np.concatenate([figures.mean(0), figures.std(0)]),
         float(len(X)),
         np.concatenate([reference.within, reference.within / 2]),

@@ -1,0 +1,43 @@
+"""The stratum of each row: given, the class, one for all, or searched for by the residuals of a first stage."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rpo.engine import Data
+from rpo.engine.method import State
+from rpo.grouping import find_strata
+from rpo.grouping.strata import codes
+
+Strata = tuple[NDArray[np.intp], NDArray[Any]]
+
+
+def labelled(strata: ArrayLike | None, target: NDArray[Any], grouping: str) -> Strata:
+    """Number of each row's stratum and the names of all, without a look at the inputs.
+
+    >>> labelled(None, np.array(["b", "a"]), "class")
+    (array([1, 0]), array(['a', 'b'], dtype='<U1'))
+    """
+    if strata is not None:
+        return codes(strata, "strata", len(target))
+    if grouping == "class":
+        return codes(target, "classes", len(target))
+    return np.zeros(len(target), np.intp), np.array(["all"], dtype=object)
+
+
+def searched(data: Data, rows: NDArray[Any], first: State, n_strata: int | None, seed: int, names: list[str]) -> Strata:
+    """Strata found among the inputs by what a first stage left unexplained."""
+    table = len(data.row_shape) == 1
+    found = find_strata(
+        rows,
+        first["residual"][0].cpu().numpy(),
+        data.domain.numpy(),
+        # A feature that was dropped may follow the target, noise and all: strata of it would sort by noise.
+        among=first["kept"][0].nonzero()[:, 0].tolist() if table and "kept" in first else None,
+        sample_weight=data.weight.numpy().astype(float),
+        n_strata=n_strata,
+        random_state=seed,
+        feature_names=names,
+    )
+    return found.labels, np.asarray(found.names, dtype=object)
