@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from rpo.exceptions import TrainingError
 
+ALONE = 2  # deaths after which pieces are done one at a time, so that what kills a worker takes no other with it
 MOST_DEATHS = 4  # of workers, one after another, without a piece of work that was finished
 Piece = TypeVar("Piece")
 Done = TypeVar("Done")
@@ -30,8 +31,9 @@ def shared(work: Callable[[Piece], Done], pieces: Sequence[Piece], jobs: int) ->
 
     left, deaths = dict(enumerate(pieces)), 0
     while left:
+        some = dict(left) if deaths < ALONE else dict([next(iter(left.items()))])
         try:
-            for place, done in _pool(work, dict(left), jobs):
+            for place, done in _pool(work, some, jobs):
                 del left[place]
                 deaths = 0
                 yield place, done
@@ -42,6 +44,8 @@ def shared(work: Callable[[Piece], Done], pieces: Sequence[Piece], jobs: int) ->
                     f"{MOST_DEATHS} worker processes were killed one after another, perhaps for lack of memory: "
                     "the same command goes on where this one stopped; give it fewer --jobs"
                 ) from None
+            for place in [place for place in some if place in left][:jobs]:  # what it may have died of waits
+                left[place] = left.pop(place)
 
 
 def _pool(work: Callable[[Piece], Done], pieces: dict[int, Piece], jobs: int) -> Iterator[tuple[int, Done]]:
