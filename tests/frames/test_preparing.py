@@ -113,3 +113,10 @@ def test_a_column_mostly_of_numbers_is_told_of_and_may_be_a_category():
 def test_whole_numbers_with_gaps_name_the_same_domains():
     with_gaps = pd.DataFrame({"y": range(20), "x": range(20), "d": np.array([1.0, 2.0] * 10)})
     assert set(prepare(with_gaps, target="y", domain="d").domains) == {"1", "2"}
+
+
+def test_a_class_that_is_a_null_character_keeps_a_name():
+    """An array of text would take it for nothing."""
+    table = pd.DataFrame({"x": range(40), "y": ["\0", "a", "b\0", "b"] * 10, "d": ["p", "q"] * 20})
+    ready = prepare(table, target="y", domain="d")
+    assert sorted(set(ready.y.tolist())) == ["a", "b", "b␀", "␀"]

@@ -23,6 +23,7 @@ MOST_CATEGORIES = 20
 ABSENT = "(missing)"
 # A text of which this share reads as numbers was meant as numbers, and the rest is a mistake to be told of.
 MEANT_AS_NUMBERS = 0.9
+NULL = "␀"
 EXACT = 2**53  # beyond, floats are not every whole number
 # A column's largest value lies between these, as numbers of single precision do, which forests and networks work in.
 LARGEST, SMALLEST = 1e38, 1e-38
@@ -174,6 +175,8 @@ def _category(values: "pd.Series[Any]", name: str) -> Column | LeftOut:
 def as_text(values: "pd.Series[Any]") -> "pd.Series[Any]":
     """Labels as text; whole numbers without a decimal point, a missing value as a label of its own.
 
+    A null character is written as its symbol: arrays of text lose it at the end of a label, which may be all of it.
+
     >>> as_text(pd.Series([1.0, None, 2.0])).tolist()
     ['1', '(missing)', '2']
     """
@@ -181,7 +184,8 @@ def as_text(values: "pd.Series[Any]") -> "pd.Series[Any]":
         known = values.dropna()
         if len(known) and float(known.abs().max()) < EXACT and (known % 1 == 0).all():
             values = values.astype("Int64")
-    return values.astype(object).where(values.notna(), ABSENT).astype(str)
+    text = values.astype(object).where(values.notna(), ABSENT).astype(str)
+    return text.str.replace("\0", NULL, regex=False) if text.str.contains("\0", regex=False).any() else text
 
 
 def typed(values: "pd.Series[Any]", column: Column) -> Array:
