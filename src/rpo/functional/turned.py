@@ -18,20 +18,43 @@ class Rates(NamedTuple):
     variance: Array
 
 
+class Recalibration(NamedTuple):
+    """One slope for all rows, and log odds of every domain's own, `(E, C)`."""
+
+    slope: float
+    own: Array
+
+    def __call__(self, probability: ArrayLike, domain: NDArray[np.intp]) -> Array:
+        """p_ic ∝ exp(t log p_ic + b_{e(i)c})."""
+        return softmax(self.slope * _logs(probability) + self.own[domain])
+
+
+def _logs(probability: ArrayLike) -> Array:
+    log = np.log(np.clip(np.asarray(probability, dtype=np.float64), 1e-6, 1.0))
+    return np.asarray(log - log.mean(1, keepdims=True))
+
+
 def recalibrated(
     probability: ArrayLike, label: ArrayLike, domain: ArrayLike, n_domains: int, weight: ArrayLike | None = None
 ) -> tuple[Array, Array]:
     r"""p_ic ∝ exp(t log p_ic + b_{e(i)c}): one slope t for all rows, log odds b_e of every domain's own, Σ_c b_ec = 0.
 
-    By Newton's steps on the likelihood with a normal prior on b of variance 2.25. Returns p and b, `(E, C)`.
+    Returns p and b, `(E, C)`.
 
     >>> p = np.full((400, 2), 0.5)
     >>> y = np.r_[np.tile([0, 0, 0, 1], 50), np.tile([0, 1], 100)]
     >>> recalibrated(p, y, np.repeat([0, 1], 200), 2)[0][[0, -1], 1].round(2)
     array([0.25, 0.5 ])
     """
-    log = np.log(np.clip(np.asarray(probability, dtype=np.float64), 1e-6, 1.0))
-    log = log - log.mean(1, keepdims=True)
+    found = recalibration(probability, label, domain, n_domains, weight)
+    return found(probability, np.asarray(domain)), found.own
+
+
+def recalibration(
+    probability: ArrayLike, label: ArrayLike, domain: ArrayLike, n_domains: int, weight: ArrayLike | None = None
+) -> Recalibration:
+    """Slope and log odds by Newton's steps on the likelihood, with a normal prior on b of variance 2.25."""
+    log = _logs(probability)
     y, e = np.asarray(label), np.asarray(domain)
     n, classes = log.shape
     w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
@@ -54,7 +77,7 @@ def recalibrated(
         p = softmax(slope * log + own[e])
         if np.abs(step).max() < 1e-8:
             break
-    return p, own
+    return Recalibration(slope, own)
 
 
 def softmax(score: Array) -> Array:

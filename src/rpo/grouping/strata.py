@@ -24,6 +24,8 @@ class NamedStrata:
     labels: NDArray[np.intp]
     names: tuple[str, ...]
     searched: bool = False
+    found: "Strata | None" = None
+    """Where they lie, if they were searched."""
 
 
 @dataclass(frozen=True)

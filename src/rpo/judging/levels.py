@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import fdtrc
 
 from rpo.functional.ridge import Array, gcv_ridge
 from rpo.functional.scale import CLIP, scales
-from rpo.functional.turned import recalibrated
+from rpo.functional.turned import Recalibration, recalibration
 from rpo.judging.noise import LabelNoise, NumberNoise, corrected
 from rpo.judging.residuals import Expected, Problem
 
@@ -22,6 +23,34 @@ MOST_OWN = (
 
 
 @dataclass(frozen=True, eq=False)
+class OwnLines:
+    """Of each domain of a regression, what was taken off its residuals, so that it can be taken off other rows too."""
+
+    bounds: Array
+    """`(E, 2)`: residuals beyond are drawn in to these."""
+    plain_bounds: Array
+    """The same of residuals before the domain's level."""
+    centre: Array
+    """The mean of the residuals, drawn in."""
+    coef: Array
+    intercept: Array
+    straight: NDArray[np.bool_]
+    """Whether it has slopes of its own, and not a level alone."""
+    used: Array
+    """Degrees of freedom."""
+    rows: Array
+    """How many rows told it."""
+
+    @classmethod
+    def empty(cls, domains: int, columns: int) -> "OwnLines":
+        """None taken off yet."""
+        zero = np.zeros(domains)
+        wide = np.tile([-np.inf, np.inf], (domains, 1))
+        coef, none = np.zeros((domains, columns)), np.zeros(domains, dtype=bool)
+        return cls(wide, wide.copy(), zero, coef, zero.copy(), none, zero.copy(), zero.copy())
+
+
+@dataclass(frozen=True, eq=False)
 class Levels:
     """Of each domain: how far its level, and its relation, differ from what the columns say."""
 
@@ -33,6 +62,10 @@ class Levels:
     """Half a row's part of the offset, where it goes in steps of one row."""
     freedom: Array
     """How many rows tell the error."""
+    lines: OwnLines | None = None
+    """Of a regression."""
+    recalibration: tuple[Recalibration, Recalibration] | None = None
+    """Of classes: with log odds of every domain's own, and with common ones."""
 
 
 def number_noise(problem: Problem, expected: Expected) -> tuple[NumberNoise, Levels]:
@@ -53,6 +86,7 @@ def number_noise(problem: Problem, expected: Expected) -> tuple[NumberNoise, Lev
     residual, apart, spent = first.copy(), first.copy(), np.zeros(len(y))
     relation, chance = np.zeros(problem.n_domains), np.ones(problem.n_domains)
     offset, centred = np.zeros(problem.n_domains), first.copy()
+    lines = OwnLines.empty(problem.n_domains, problem.X.shape[1])
     order = np.argsort(e, kind="stable")
     ends = np.cumsum(np.bincount(e, minlength=problem.n_domains))
     for d, rows in enumerate(np.split(order, ends[:-1])):
@@ -60,15 +94,17 @@ def number_noise(problem: Problem, expected: Expected) -> tuple[NumberNoise, Lev
         n = float(w[rows].sum())
         if len(rows) == 0:
             continue
-        drawn = _drawn_in(first[rows])
-        offset[d] = np.average(_drawn_in(plain[rows]), weights=w[rows])
-        centred[rows] = first[rows] - np.average(drawn, weights=w[rows])
+        lines.bounds[d], lines.plain_bounds[d], lines.rows[d] = _reach(first[rows]), _reach(plain[rows]), n
+        drawn = np.clip(first[rows], *lines.bounds[d])
+        offset[d] = np.average(np.clip(plain[rows], *lines.plain_bounds[d]), weights=w[rows])
+        middle = lines.centre[d] = lines.intercept[d] = np.average(drawn, weights=w[rows])
+        centred[rows] = first[rows] - middle
         if len(rows) < FEWEST_OWN or problem.n_domains == 1:
-            middle = np.average(drawn, weights=w[rows])
             residual[rows] -= middle
             used = 1.0
         else:
             line = gcv_ridge(problem.X[rows], drawn, w[rows], most=MOST_OWN)
+            lines.coef[d], lines.intercept[d], lines.straight[d] = line.coef, line.intercept, True
             value = line(problem.X[rows])
             residual[rows] -= value
             apart[rows] = residual[rows]
@@ -78,16 +114,28 @@ def number_noise(problem: Problem, expected: Expected) -> tuple[NumberNoise, Lev
                 relation[d] = max(0.0, 1 - (left / max(n - used, 1.0)) / (total / max(n - 1, 1.0)))
                 ratio = max(total - left, 0.0) / (used - 1) / max(left / max(n - used, 1.0), 1e-300)
                 chance[d] = float(fdtrc(used - 1, max(n - used, 1.0), ratio))
-        spent[rows] = used / max(n, 1.0)
-    count = np.bincount(e, w, problem.n_domains)
+        spent[rows], lines.used[d] = used / max(n, 1.0), used
+    error, freedom = level_errors(centred, e, problem.n_domains, w)
+    levels = Levels(offset, error, relation, chance, np.zeros(problem.n_domains), freedom, lines)
+    return NumberNoise(residual, apart, spent, w, e, problem.n_domains), levels
+
+
+def level_errors(
+    centred: Array, domain: NDArray[np.intp], n_domains: int, weight: Array
+) -> tuple[Array, Array]:
+    """How sure the level of each domain is, from residuals about it, and how many rows tell that.
+
+    >>> level_errors(np.tile([-1.0, 1.0], 50), np.zeros(100, np.intp), 1, np.ones(100))[0].round(2)
+    array([0.11])
+    """
+    count = np.bincount(domain, weight, n_domains)
     # The spread of a few rows is no measure of how sure their mean is: twenty rows of all domains are added.
-    one = np.ones(problem.n_domains)
-    own = np.nan_to_num(scales(centred, e, problem.n_domains, one, w).noise) ** 2
-    every = float(scales(centred, np.zeros_like(e), 1, [float((count > 0).sum())], w).noise[0]) ** 2
+    one = np.ones(n_domains)
+    own = np.nan_to_num(scales(centred, domain, n_domains, one, weight).noise) ** 2
+    every = float(scales(centred, np.zeros_like(domain), 1, [float((count > 0).sum())], weight).noise[0]) ** 2
     spread = np.sqrt((np.maximum(count - 1, 0) * own + ADDED * every) / (np.maximum(count - 1, 0) + ADDED))
     error = np.where(count > 0, spread / np.sqrt(np.maximum(count, 1e-300)), np.inf)
-    levels = Levels(offset, error, relation, chance, 0 * one, np.maximum(count - 1, 0) + ADDED)
-    return NumberNoise(residual, apart, spent, w, e, problem.n_domains), levels
+    return error, np.maximum(count - 1, 0) + ADDED
 
 
 def label_noise(problem: Problem, expected: Expected) -> tuple[LabelNoise, Levels]:
@@ -96,29 +144,45 @@ def label_noise(problem: Problem, expected: Expected) -> tuple[LabelNoise, Level
     The offset of a domain is the mean of label less probability of the class for which that is largest.
     """
     y, e, w = problem.y.astype(np.intp), problem.domain, problem.weight
-    p, _ = recalibrated(expected.value, y, e, problem.n_domains, w)
+    own_odds = recalibration(expected.value, y, e, problem.n_domains, w)
+    p = own_odds(expected.value, e)
     truth = np.zeros_like(p)
     truth[np.arange(len(y)), y] = 1.0
     # Without the domains' own log odds, for what a domain's level is beyond its columns.
-    plain, _ = recalibrated(expected.value, y, np.zeros_like(e), 1, w)
+    common_odds = recalibration(expected.value, y, np.zeros_like(e), 1, w)
+    plain = common_odds(expected.value, np.zeros_like(e))
     count = np.bincount(e, w, problem.n_domains)
     mass = np.where(count > 0, count, 1.0)
-    gap = np.stack([np.bincount(e, w * column, problem.n_domains) for column in (truth - plain).T], 1) / mass[:, None]
-    spread = np.stack([np.bincount(e, w * q * (1 - q), problem.n_domains) for q in plain.T], 1) / mass[:, None] ** 2
-    most = (
-        np.zeros(problem.n_domains, np.intp) + 1 if p.shape[1] == 2 else np.abs(gap / np.sqrt(spread + 1e-12)).argmax(1)
-    )
-    every = np.arange(problem.n_domains)
-    levels = Levels(
-        gap[every, most],
-        np.where(count > 0, np.sqrt(np.maximum(spread[every, most], 1e-12)), np.inf),
-        *_other_relation(problem, p, truth),
-        0.5 / mass,
-        np.full(problem.n_domains, 1e9),
-    )
+    gap = np.stack([np.bincount(e, w * column, problem.n_domains) for column in (truth - plain).T], 1)
+    spread = np.stack([np.bincount(e, w * q * (1 - q), problem.n_domains) for q in plain.T], 1)
+    levels = label_levels(count, gap, spread, *_other_relation(problem, p, truth), (own_odds, common_odds))
     middle = np.stack([np.bincount(e, w * q, problem.n_domains) for q in p.T], 1) / mass[:, None]
     told = float(w @ ((p - middle[e]) ** 2).sum(1)) / max(float(w @ (middle * (1 - middle)).sum(1)[e]), 1e-300)
     return LabelNoise(p, y, w, e, problem.n_domains, told >= TELLING), levels
+
+
+def label_levels(
+    count: Array,
+    gap: Array,
+    spread: Array,
+    relation: Array,
+    relation_p: Array,
+    recalibration: tuple[Recalibration, Recalibration] | None = None,
+) -> Levels:
+    """Levels of domains from sums over their rows: of label less probability, and of p(1 − p), `(E, C)` each."""
+    mass = np.where(count > 0, count, 1.0)
+    gap, spread = gap / mass[:, None], spread / mass[:, None] ** 2
+    most = np.ones(len(mass), np.intp) if gap.shape[1] == 2 else np.abs(gap / np.sqrt(spread + 1e-12)).argmax(1)
+    every = np.arange(len(mass))
+    return Levels(
+        gap[every, most],
+        np.where(count > 0, np.sqrt(np.maximum(spread[every, most], 1e-12)), np.inf),
+        relation,
+        relation_p,
+        0.5 / mass,
+        np.full(len(mass), 1e9),
+        recalibration=recalibration,
+    )
 
 
 def _other_relation(problem: Problem, p: Array, truth: Array) -> tuple[Array, Array]:
@@ -161,10 +225,10 @@ def _other_relation(problem: Problem, p: Array, truth: Array) -> tuple[Array, Ar
     return share, corrected(chance, np.ones(problem.n_domains, dtype=bool))
 
 
-def _drawn_in(values: Array) -> Array:
-    """Values with the wild ones at 2.5 deviations (by the median)."""
+def _reach(values: Array) -> tuple[float, float]:
+    """2.5 deviations (by the median) from the median, where wild values are drawn in to."""
     centre = float(np.median(values))
     scale = float(np.median(np.abs(values - centre))) / 0.6745
     if scale == 0:
         scale = float(np.std(values))
-    return np.clip(values, centre - CLIP * scale, centre + CLIP * scale)
+    return centre - CLIP * scale, centre + CLIP * scale

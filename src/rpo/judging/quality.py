@@ -21,13 +21,15 @@ from rpo.judging.levels import Levels, label_noise, number_noise
 from rpo.judging.noise import Noise
 from rpo.judging.residuals import Expected, Problem, out_of_domain, out_of_row, sample_by_domain
 from rpo.judging.result import Quality
-from rpo.judging.strata import strata_of
+from rpo.judging.strata import strata_of, strata_table
 from rpo.judging.tables import (
     cells_table,
     domains_table,
     errors_by_domain,
+    mean_weight,
     missed,
     named_strata_table,
+    novelty_of,
     overall,
     rows_table,
     slopes_table,
@@ -126,29 +128,68 @@ def judge(
     progress: Show = "auto",
 ) -> Quality:
     """The quality of a table that was prepared before; `weight` has one number per prepared row."""
+    seen = look(
+        ready,
+        grouping=grouping,
+        estimator=estimator,
+        predictions=predictions,
+        weight=weight,
+        unit=unit,
+        random_state=random_state,
+        progress=progress,
+    )
+    return told(ready, seen, random_state)
+
+
+def look(
+    ready: Prepared,
+    *,
+    grouping: Grouping = "auto",
+    estimator: Any = "auto",
+    predictions: NDArray[Any] | None = None,
+    weight: Array | None = None,
+    unit: NDArray[np.intp] | None = None,
+    random_state: int = 0,
+    progress: Show = "auto",
+) -> "Seen":
+    """All that needs models: residuals, their noise, strata, features."""
     check_grouping(grouping, classes=ready.task == "classification", given=ready.strata is not None)
     names, code = np.unique(ready.domains, return_inverse=True)
     classes, y = np.unique(ready.y, return_inverse=True) if ready.task == "classification" else (None, ready.y)
     counts = np.ones(len(y)) if weight is None else weight
-    problem = Problem(ready.X, y, code, len(names), 0 if classes is None else len(classes), counts, estimator, unit)
-
+    n_classes = 0 if classes is None else len(classes)
+    problem = Problem(ready.X, y, code, len(names), n_classes, counts, estimator, unit)
     if predictions is not None:
-        seen = _given(given_predictions(predictions, problem), ready, problem, grouping, random_state)
-    else:
-        seen = _looked(ready, problem, grouping, random_state, progress)
+        return _given(given_predictions(predictions, problem), ready, problem, grouping, random_state)
+    return _looked(ready, problem, grouping, random_state, progress)
+
+
+def told(ready: Prepared, seen: "Seen", random_state: int = 0) -> Quality:
+    """What was seen, as tables."""
+    names, code = np.unique(ready.domains, return_inverse=True)
+    classes = np.unique(ready.y) if ready.task == "classification" else None
     used, noise, strata = seen.problem, seen.noise, seen.strata
+    counts = used.weight
     row_weight = noise.weights(strata.labels, len(strata.names), seen.misfit)[code, strata.labels]
-    domains = domains_table(used, noise, seen.levels, seen.held_out, row_weight, names)
+    domains = domains_table(
+        noise,
+        seen.levels,
+        novelty_of(used) if len(names) > 1 else np.zeros(1),
+        np.bincount(code, counts > 0, len(names)),
+        seen.held_out,
+        mean_weight(noise, row_weight),
+        names,
+    )
     return Quality(
         domains=domains,
-        strata=named_strata_table(used, noise, strata, random_state),
-        cells=cells_table(used, noise, strata, names, row_weight),
+        strata=named_strata_table(strata, strata_table(used, noise, strata, random_state)),
+        cells=cells_table(noise, strata, names, row_weight),
         rows=rows_table(ready, used, seen.expected, noise, strata, classes),
         features=features_table(ready.names, sources(ready), seen.suspicion, names.tolist()),
         slopes=slopes_table(ready, seen.suspicion, names),
         weight=row_weight * (counts > 0),
         prepared=ready,
-        expected=seen.expected,
+        expected=replace(seen.expected, models=None),
         assigned=strata,
         columns=judge_columns(
             ready.frame,
@@ -162,13 +203,13 @@ def judge(
             domain_name=ready.domain or "domain",
         ),
         misfit=seen.misfit,
-        copies=copied(problem),
+        copies=copied(replace(used, X=ready.X)),
         noise=overall(domains) if classes is not None else float(noise.table(np.zeros_like(code), 1)["noise"][0]),
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
+class Seen:
     """What a judgement rests on: residuals, their noise and levels, strata, features, errors on domains held out."""
 
     problem: Problem
@@ -186,17 +227,17 @@ def _noise_of(problem: Problem, expected: Expected) -> tuple[Noise, Levels]:
     return label_noise(problem, expected) if problem.n_classes else number_noise(problem, expected)
 
 
-def _given(expected: Expected, ready: Prepared, problem: Problem, grouping: Grouping, seed: int) -> _Seen:
+def _given(expected: Expected, ready: Prepared, problem: Problem, grouping: Grouping, seed: int) -> Seen:
     """Predictions are there: nothing is trained, so nothing is said of features and of domains held out."""
     noise, levels = _noise_of(problem, expected)
     strata = strata_of(ready, problem, noise.size, np.arange(len(problem.y)), grouping, seed)
     none = np.zeros(problem.X.shape[1])
     slopes = np.full((problem.n_domains, len(none)), np.nan)
     suspicion = Suspicion(none, none + 1, slopes, slopes, ())
-    return _Seen(problem, expected, noise, levels, strata, suspicion, np.full(problem.n_domains, np.nan), 0.0)
+    return Seen(problem, expected, noise, levels, strata, suspicion, np.full(problem.n_domains, np.nan), 0.0)
 
 
-def _looked(ready: Prepared, problem: Problem, grouping: Grouping, seed: int, progress: Show) -> _Seen:
+def _looked(ready: Prepared, problem: Problem, grouping: Grouping, seed: int, progress: Show) -> Seen:
     """Look, weigh, look again: at a sample of many rows, then at all of them once more."""
     rows = np.flatnonzero(sample_by_domain(problem))
     sampled = len(rows) < len(problem.y)
@@ -229,4 +270,4 @@ def _looked(ready: Prepared, problem: Problem, grouping: Grouping, seed: int, pr
     if (unseen := out_of_domain(some, counted[rows], progress)) is not None:
         held_out = errors_by_domain(some, unseen)
         misfit = noise.some(rows).misfit(missed(some, unseen))
-    return _Seen(used, expected, noise, levels, strata, suspicion, held_out, misfit)
+    return Seen(used, expected, noise, levels, strata, suspicion, held_out, misfit)

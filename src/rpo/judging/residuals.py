@@ -74,6 +74,28 @@ class Expected:
     plain: Array
     shares: Array
     """What each learner counts in the stack."""
+    models: "FoldModels | None" = None
+    """The models that said it, to be asked of other rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class FoldModels:
+    """The learners of every fold, fitted to the rows outside of it, and the levels of domains that they found."""
+
+    numbers: NDArray[np.int64]
+    fits: tuple[list[Any], ...]
+    offset: Array
+    """`(folds, n_domains)`."""
+    shares: Array
+    n_classes: int
+
+    def plain(self, place: int, x: Array) -> Array:
+        """What the models of one fold say of rows, the levels of domains aside; learners without a part are spared."""
+        said = np.zeros((len(x), self.n_classes) if self.n_classes else len(x))
+        for share, model in zip(self.shares, self.fits[place], strict=True):
+            if share > 0:
+                said += share * outputs(model, x, self.n_classes)
+        return said
 
 
 def out_of_row(problem: Problem, weight: Array | None = None, progress: Show = False) -> Expected:
@@ -118,23 +140,21 @@ def _cross_fit(
     target = some.problem.y if problem.n_classes else some.problem.y - own
     shares = stacked(plain, target, some.counts)
     mixed = np.tensordot(shares, plain, 1)
+    kept = FoldModels(
+        numbers, tuple(fits for fits, _ in models), np.stack([own for _, own in models]), shares, problem.n_classes
+    )
     if len(rows) < n:  # the rows beyond the sample, by those learners that have a part
         said, level = np.zeros((n, *shape[2:])), np.zeros(n)
         said[rows], level[rows] = mixed, own
         beyond = np.ones(n, dtype=bool)
         beyond[rows] = False
-        for f, (fits, offset) in zip(numbers, models, strict=True):
+        for place, f in enumerate(numbers):
             held = np.flatnonzero((fold == f) & beyond)
-            level[held] = offset[problem.domain[held]]
+            level[held] = kept.offset[place, problem.domain[held]]
             for block in blocks(len(held)):
-                x = problem.X[held[block]]
-                said[held[block]] = sum(
-                    share * outputs(model, x, problem.n_classes)
-                    for share, model in zip(shares, fits, strict=True)
-                    if share > 0
-                )
+                said[held[block]] = kept.plain(place, problem.X[held[block]])
         mixed, own = said, level
-    return Expected(mixed if problem.n_classes else mixed + own, mixed, shares)
+    return Expected(mixed if problem.n_classes else mixed + own, mixed, shares, kept)
 
 
 @dataclass(frozen=True, eq=False)

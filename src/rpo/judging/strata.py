@@ -46,17 +46,19 @@ def strata_of(
         max_rows=SEARCHED,
     )
     names = strata_names(ready.frame, ready.columns, found.features, found.labels)
-    return NamedStrata(found.labels, tuple(names), searched=True)
+    return NamedStrata(found.labels, tuple(names), searched=True, found=found)
 
 
-def strata_table(problem: Problem, noise: Noise, strata: NamedStrata, seed: int) -> pd.DataFrame:
+def strata_table(
+    problem: Problem, noise: Noise, strata: NamedStrata, seed: int, table: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """Noise of strata, each against the rest, relative to what is usual in its domain.
 
     Strata that were searched for differ in the rows they were found in: they count as noisier only if strata found in
     one half of the rows are so in the other. And misfit is no noise: a stratum must stay noisier under a second, more
-    flexible learner of what the first left.
+    flexible learner of what the first left. These two look at the rows given; `table` may hold the noise of more.
     """
-    table = noise.table(strata.labels, len(strata.names), relative=True)
+    table = noise.table(strata.labels, len(strata.names), relative=True) if table is None else table
     if strata.searched and table["noisy"].any() and not _holds_in_halves(problem, noise, seed):
         table["noisy"] = False
     if table["noisy"].any():

@@ -15,9 +15,8 @@ from rpo.functional.statistics import MIN_ROWS
 from rpo.grouping.strata import NamedStrata
 from rpo.judging.features import Suspicion
 from rpo.judging.levels import Levels
-from rpo.judging.noise import Noise
+from rpo.judging.noise import LabelNoise, Noise
 from rpo.judging.residuals import Expected, Problem
-from rpo.judging.strata import strata_table
 
 SCARCE = 0.5  # of an even share: below it, a domain or a stratum is scarce
 OTHER_RELATION = 0.1  # of a domain's residual variance, explained by slopes of its own
@@ -31,25 +30,28 @@ def overall(domains: pd.DataFrame) -> float:
 
 
 def domains_table(
-    problem: Problem,
     noise: Noise,
     levels: Levels,
+    novelty: Array,
+    rows: Array,
     held_out: Array,
     weight: Array,
     names: NDArray[Any],
 ) -> pd.DataFrame:
-    """One row per domain: level, relation, novelty, noise, the error of models that never saw it, weight."""
-    e, n = problem.domain, problem.n_domains
-    table = noise.table(e, n)
+    """One row per domain: level, relation, novelty, noise, the error of models that never saw it, mean weight.
+
+    `rows` says how many rows of each domain count.
+    """
+    n = len(names)
+    table = noise.table(noise.domain, n)
     several = n > 1
-    enough = np.bincount(e, problem.weight > 0, n) >= MIN_ROWS
+    enough = rows >= MIN_ROWS
     offset = np.where(several & np.isfinite(levels.error), levels.offset, np.nan)
     known = np.isfinite(offset) & (levels.error > 0) & enough
     beyond = np.maximum(np.abs(np.where(known, offset, 0.0)) - levels.slack, 0.0)
     p_offset = np.where(known, 2 * stdtr(levels.freedom, -beyond / np.where(known, levels.error, 1.0)), np.nan)
     p_offset = _holm(p_offset)
     p_relation = _holm(np.where(table["judged"], levels.relation_p, np.nan))
-    mass = np.maximum(np.bincount(e, problem.weight, n), 1e-300)
     made = pd.DataFrame(
         {
             "domain": names,
@@ -63,31 +65,46 @@ def domains_table(
             "relation_p": p_relation,
             "differs": (np.nan_to_num(p_relation, nan=1.0) < SURE)
             & (levels.relation > OTHER_RELATION)
-            & ~(table["noisy"].to_numpy() & (problem.n_classes > 0)),
-            "novelty": _novelty(problem) if several else np.nan,
+            & ~(table["noisy"].to_numpy() & isinstance(noise, LabelNoise)),
+            "novelty": novelty if several else np.nan,
             **{name: table[name] for name in ("noise", "low", "high", "ratio", "p", "judged", "noisy")},
             "scarce": table["n"] < SCARCE * table["n"].mean(),
             "held_out": held_out,
-            "weight": np.bincount(e, problem.weight * weight, n) / mass,
+            "weight": weight,
         }
     )
     return _ranked(made)
 
 
-def _novelty(problem: Problem) -> Array:
-    r"""√mean_j max(0, d_ej² − 1/n_e − 1/n_rest): how many deviations a domain's columns lie from the others'."""
+def mean_weight(noise: Noise, weight: Array) -> Array:
+    """The mean weight of the rows of each domain."""
+    mass = np.maximum(np.bincount(noise.domain, noise.weight, noise.n_domains), 1e-300)
+    return np.asarray(np.bincount(noise.domain, noise.weight * weight, noise.n_domains) / mass)
+
+
+def novelty_of(problem: Problem) -> Array:
+    """How many deviations a domain's columns lie from the others'."""
     e, n, w = problem.domain, problem.n_domains, problem.weight
-    count = np.bincount(e, w, n)
-    rest = np.maximum(w.sum() - count, 1e-300)
-    total = np.zeros(n)
-    for column in problem.X.T:
-        sums, squares = np.bincount(e, w * column, n), np.bincount(e, w * column**2, n)
-        mean = sums / np.maximum(count, 1e-300)
-        other = (sums.sum() - sums) / rest
-        variance = np.maximum((squares.sum() - squares) / rest - other**2, 0.0)
-        scale = np.maximum(variance, 1e-12 * max(float(column.var()), 1e-300))
+    sums = np.stack([np.bincount(e, w * column, n) for column in problem.X.T], 1)
+    squares = np.stack([np.bincount(e, w * column**2, n) for column in problem.X.T], 1)
+    return novelty(np.bincount(e, w, n), sums, squares, problem.X.var(0))
+
+
+def novelty(count: Array, sums: Array, squares: Array, variance: Array) -> Array:
+    r"""√mean_j max(0, d_ej² − 1/n_e − 1/n_rest), from sums of columns and of their squares by domain, `(E, d)`.
+
+    >>> novelty(np.array([50.0, 50.0]), np.array([[0.0], [50.0]]), np.array([[50.0], [100.0]]), np.ones(1)).round(2)
+    array([0.98, 0.98])
+    """
+    rest = np.maximum(count.sum() - count, 1e-300)
+    total = np.zeros(len(count))
+    for one, square, spread in zip(sums.T, squares.T, variance, strict=True):
+        mean = one / np.maximum(count, 1e-300)
+        other = (one.sum() - one) / rest
+        beside = np.maximum((square.sum() - square) / rest - other**2, 0.0)
+        scale = np.maximum(beside, 1e-12 * max(float(spread), 1e-300))
         total += np.clip((mean - other) ** 2 / scale - 1 / np.maximum(count, 1e-300) - 1 / rest, 0.0, 100.0)
-    return np.asarray(np.sqrt(total / max(problem.X.shape[1], 1)))
+    return np.asarray(np.sqrt(total / max(sums.shape[1], 1)))
 
 
 def errors_by_domain(problem: Problem, expected: Expected) -> Array:
@@ -114,9 +131,8 @@ def missed(problem: Problem, expected: Expected) -> Array:
     return np.asarray(1 - expected.value[np.arange(len(problem.y)), problem.y.astype(np.intp)])
 
 
-def named_strata_table(problem: Problem, noise: Noise, strata: NamedStrata, seed: int) -> pd.DataFrame:
-    """One row per stratum."""
-    table = strata_table(problem, noise, strata, seed)
+def named_strata_table(strata: NamedStrata, table: pd.DataFrame) -> pd.DataFrame:
+    """One row per stratum, with its name and share."""
     table.insert(0, "stratum", np.asarray(strata.names, dtype=object))
     table["n"] = _whole(table["n"].to_numpy())
     table["share"] = table["n"] / max(float(table["n"].sum()), 1e-300)
@@ -124,12 +140,10 @@ def named_strata_table(problem: Problem, noise: Noise, strata: NamedStrata, seed
     return _ranked(table)
 
 
-def cells_table(
-    problem: Problem, noise: Noise, strata: NamedStrata, names: NDArray[Any], weight: Array
-) -> pd.DataFrame:
+def cells_table(noise: Noise, strata: NamedStrata, names: NDArray[Any], weight: Array) -> pd.DataFrame:
     """One row per stratum of each domain that has rows."""
     n_strata = len(strata.names)
-    occupied, cell = np.unique(problem.domain * n_strata + strata.labels, return_inverse=True)
+    occupied, cell = np.unique(noise.domain * n_strata + strata.labels, return_inverse=True)
     table = noise.table(cell, len(occupied))
     table.insert(0, "domain", names[occupied // n_strata])
     table.insert(1, "stratum", np.asarray(strata.names, dtype=object)[occupied % n_strata])
@@ -137,8 +151,8 @@ def cells_table(
     of_domain = table.groupby("domain")["n"].transform("sum")
     table["density"] = table["n"] / np.maximum(of_domain, 1e-300)
     table["scarce"] = table["density"] < SCARCE / table.groupby("domain")["n"].transform("size")
-    mass = np.maximum(np.bincount(cell, problem.weight), 1e-300)
-    table["weight"] = np.bincount(cell, problem.weight * weight) / mass
+    mass = np.maximum(np.bincount(cell, noise.weight), 1e-300)
+    table["weight"] = np.bincount(cell, noise.weight * weight) / mass
     return _ranked(table)
 
 

@@ -121,8 +121,8 @@ class Numbers:
         return describes_domains(self.middle, self.share_alike, self.count)
 
     @cached_property
-    def moments(self) -> tuple[Array, Array]:
-        """Sums and sums of squares by domain about the median, values beyond Tukey's far fences drawn to them."""
+    def fences(self) -> tuple[float, float, float]:
+        """Tukey's far fences, between which values count, and the median."""
         low, centre, high = (float(self.every[int(q * (len(self.every) - 1))]) for q in (0.25, 0.5, 0.75))
         reach = FENCE * (high - low)
         if reach > 0:
@@ -130,9 +130,12 @@ class Numbers:
         else:
             cut = int(TAIL * len(self.every))
             low, high = self.every[cut], self.every[len(self.every) - 1 - cut]
-        z = np.clip(self.x, low, high) - centre
-        width = float(high - low) or 1.0  # squares of very large numbers would overflow
-        z /= width
+        return float(low), centre, float(high)
+
+    @cached_property
+    def moments(self) -> tuple[Array, Array]:
+        """Sums and sums of squares by domain about the median, values beyond the fences drawn to them."""
+        z = between_fences(self.x, self.fences)
         domains = len(self.count)
         return by_domain(z, self.domain, domains), by_domain(z * z, self.domain, domains)
 
@@ -142,7 +145,7 @@ class Numbers:
         if len(self.every) == 0:
             return np.full(len(self.count), np.nan)
         total, squares = self.moments
-        return _differences(total, squares, self.count.astype(float))
+        return differences(total, squares, self.count.astype(float))
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +208,7 @@ class Labels:
     @cached_property
     def by_label(self) -> Array:
         """Standardised difference of each label's share in each domain from its share in the rest."""
-        shares = [_differences(k, k, self.count.astype(float)) for k in self._table.T.astype(float)]
+        shares = [differences(k, k, self.count.astype(float)) for k in self._table.T.astype(float)]
         return np.column_stack(shares) if shares else np.full((len(self.count), 1), np.nan)
 
     @cached_property
@@ -260,7 +263,19 @@ def describes_domains(middle: Array, share: Array, count: Whole) -> bool:
     return bool(large.sum() >= 2 and (several or (values > 1 and filled.sum() >= NEARLY_ALL_DOMAINS * large.sum())))
 
 
-def _differences(total: Array, squares: Array, count: Array) -> Array:
+def between_fences(x: Array, fences: tuple[float, float, float]) -> Array:
+    """Values about the median, drawn to the fences, in units of their distance: squares of large ones are numbers.
+
+    >>> between_fences(np.array([0.0, 9.0]), (-1.0, 0.0, 3.0)).tolist()
+    [0.0, 0.75]
+    """
+    low, centre, high = fences
+    z: Array = np.clip(x, low, high) - centre
+    z /= (high - low) or 1.0
+    return z
+
+
+def differences(total: Array, squares: Array, count: Array) -> Array:
     """Standardised difference of each domain from all others together, by sums; NaN where either has too few rows."""
     n, rest = np.maximum(count, 1), np.maximum(count.sum() - count, 1)
     # Rounded, for sums of the same value differ in their last bits.
