@@ -1,6 +1,6 @@
 """Labels of classes: how many are wrong, and what a domain's own prevalence explains."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -104,19 +104,35 @@ def turned(
     >>> turned(p, y.astype(int), np.zeros(4000, int), 1).rate.round(1)
     array([0.2])
     """
-    p, y, g = np.asarray(probability, dtype=np.float64), np.asarray(label), np.asarray(group)
+    g = np.asarray(group)
+    terms = turned_terms(np.asarray(probability, dtype=np.float64), np.asarray(label))
+    w = np.ones(len(g)) if weight is None else np.asarray(weight, dtype=np.float64)
+    return turned_of(*(np.bincount(g, w * term, n_groups) for term in terms))
+
+
+def turned_terms(p: Array, label: NDArray[Any]) -> tuple[Array, Array, Array]:
+    """Of each row d·(y − p), dᵀ(diag p − ppᵀ)d and ‖d‖²: sums of these are all that a rate needs.
+
+    >>> [float(term[0]) for term in turned_terms(np.array([[1.0, 0.0]]), np.array([1]))]
+    [2.0, 0.0, 2.0]
+    """
     n, classes = p.shape
-    w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
     direction = (1 - classes * p) / (classes - 1)
     mean = (p * direction).sum(1)
-    score = direction[np.arange(n), y] - mean
-    spread = (p * direction**2).sum(1) - mean**2
-    length = np.bincount(g, w * (direction**2).sum(1), n_groups)
+    score = direction[np.arange(n), label] - mean
+    return score, (p * direction**2).sum(1) - mean**2, (direction**2).sum(1)
+
+
+def turned_of(score: Array, spread: Array, length: Array) -> Rates:
+    """The rate of each group, from sums over its rows.
+
+    >>> turned_of(np.array([4.0]), np.array([1.0]), np.array([20.0])).rate
+    array([0.2])
+    """
     some = length > 1e-9
     safe = np.where(some, length, 1.0)
-    rate = np.where(some, np.bincount(g, w * score, n_groups) / safe, np.nan)
-    variance = np.where(some, np.bincount(g, w * spread, n_groups) / safe**2, np.inf)
-    return Rates(rate, np.maximum(variance, 1e-12))
+    rate = np.where(some, score / safe, np.nan)
+    return Rates(rate, np.maximum(np.where(some, spread / safe**2, np.inf), 1e-12))
 
 
 def rest_of(rates: Rates) -> Rates:

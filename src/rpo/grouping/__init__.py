@@ -1,10 +1,11 @@
 """Strata: rows that share their noise and density, from named columns, or found by search."""
 
-from rpo.grouping.columns import strata_from_columns
+from rpo.grouping.columns import ColumnStrata, strata_from_columns
 from rpo.grouping.found import find_strata
 from rpo.grouping.strata import NamedStrata, Strata
 
 __all__ = [
+    "ColumnStrata",
     "NamedStrata",
     "Strata",
     "find_strata",

@@ -1,5 +1,7 @@
 """Strata from named columns: the dominating features an expert points at."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,13 +35,98 @@ def strata_from_columns(
     weight = np.ones(len(columns)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (len(columns),) or not (weight >= 0).all() or not weight.any():
         raise InputError("sample_weight must hold one number a row, none negative and not all zero.")
-    parts = [_column(str(name), columns[name], n_bins, weight) for name in columns]
-    key = np.zeros(len(columns), dtype=np.intp)
-    for part in parts:
-        key, _ = codes(key * len(part.names) + part.labels)
-    first = np.unique(key, return_index=True)[1]
-    names = tuple(", ".join(part.names[part.labels[row]] for part in parts) for row in first)
-    return NamedStrata(key, names)
+    cuts = [Cut.of(str(name), columns[name], n_bins, weight) for name in columns]
+    return _combined(cuts, columns)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """How one column is cut: ranges of numbers by their largest value, or categories; a missing value comes last."""
+
+    name: str
+    tops: Array | None
+    """Of numbers, the largest of each range."""
+    categories: NDArray[Any]
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, name: str, column: "pd.Series[Any]", n_bins: int, weight: Array) -> "Cut":
+        """From the rows of a column."""
+        missing = column.isna().to_numpy()
+        known = column[~missing]
+        if _numeric(column):
+            values = known.to_numpy(dtype=np.float64)
+            few = len(np.unique(values)) <= n_bins
+            code = codes(values)[0] if few else quantile_bins(values, weight[~missing], n_bins)
+            members = [values[code == k] for k in range(int(code.max(initial=-1)) + 1)]
+            names = [f"{name} {value_range(member.min(), member.max())}" for member in members]
+            return cls(name, np.array([member.max() for member in members]), np.zeros(0), (*names, f"{name} missing"))
+        known_labels = codes(known.astype(str))[1]
+        names = [f"{name} {category}" for category in known_labels]
+        return cls(name, None, known_labels, (*names, f"{name} missing"))
+
+    def place(self, column: "pd.Series[Any]") -> NDArray[np.intp]:
+        """The range or category of every row; −1 for a category that it does not know."""
+        missing = column.isna().to_numpy()
+        labels = np.full(len(column), len(self.names) - 1, dtype=np.intp)
+        if self.tops is None:
+            text = pd.Index(column[~missing].astype(str), dtype=object)
+            labels[~missing] = pd.Index(self.categories, dtype=object).get_indexer(text)
+        else:
+            values = pd.to_numeric(column[~missing]).to_numpy(dtype=np.float64)
+            labels[~missing] = np.minimum(np.searchsorted(self.tops, values), max(len(self.tops) - 1, 0))
+        return labels
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnStrata:
+    """Strata of named columns, to place other rows: combinations that had no row are one stratum more."""
+
+    cuts: tuple[Cut, ...]
+    known: NDArray[np.intp]
+    """Combinations, as one number each, sorted: their places are the strata."""
+
+    @classmethod
+    def of(cls, columns: pd.DataFrame, n_bins: int = N_BINS) -> "ColumnStrata":
+        """The strata that `strata_from_columns` makes of these rows.
+
+        >>> rows = pd.DataFrame({"age": [20, 30, 40, 50], "sex": ["f", "f", "m", "m"]})
+        >>> ColumnStrata.of(rows, 2).place(pd.DataFrame({"age": [31, 90, 20], "sex": ["m", "m", "f"]})).tolist()
+        [1, 1, 0]
+        """
+        weight = np.ones(len(columns))
+        cuts = [Cut.of(str(name), columns[name], n_bins, weight) for name in columns]
+        return cls(tuple(cuts), _combined(cuts, columns)[1])
+
+    def place(self, columns: pd.DataFrame) -> NDArray[np.intp]:
+        """The stratum of every row."""
+        key, unknown = _keys(self.cuts, columns)
+        place = np.minimum(np.searchsorted(self.known, key), len(self.known) - 1)
+        return np.where(unknown | (self.known[place] != key), len(self.known), place)
+
+
+def _keys(cuts: Sequence[Cut], columns: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """The combination of every row as one number, and whether it has a category that no cut knows."""
+    key, unknown = np.zeros(len(columns), dtype=np.intp), np.zeros(len(columns), dtype=bool)
+    for cut in cuts:
+        label = cut.place(columns[cut.name])
+        unknown |= label < 0
+        key = key * len(cut.names) + np.maximum(label, 0)
+    return key, unknown
+
+
+def _combined(cuts: Sequence[Cut], columns: pd.DataFrame) -> tuple[NamedStrata, NDArray[np.intp]]:
+    if np.prod([float(len(cut.names)) for cut in cuts]) > 2.0**62:
+        raise InputError("the columns of the strata have too many combinations: name fewer of them")
+    key, _ = _keys(cuts, columns)
+    known, first, label = np.unique(key, return_index=True, return_inverse=True)
+    places = [cut.place(columns[cut.name].iloc[first]) for cut in cuts]
+    names = [", ".join(cut.names[k] for cut, k in zip(cuts, some, strict=True)) for some in zip(*places, strict=True)]
+    return NamedStrata(label.astype(np.intp), tuple(names)), known
+
+
+def _numeric(column: "pd.Series[Any]") -> bool:
+    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
 
 
 def quantile_bins(values: Array, weight: Array, n_bins: int) -> NDArray[np.intp]:
@@ -53,22 +140,3 @@ def quantile_bins(values: Array, weight: Array, n_bins: int) -> NDArray[np.intp]
     # A hair below the quantile, so that weights that sum to it only up to rounding still reach it.
     cuts = np.searchsorted(below, below[-1] * np.arange(1, n_bins) / n_bins * (1 - 1e-12))
     return codes(np.searchsorted(distinct[cuts], values))[0]
-
-
-def _column(name: str, column: "pd.Series[Any]", n_bins: int, weight: Array) -> NamedStrata:
-    """The strata of one column; rows without a value come last, as a stratum of their own."""
-    numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-    missing = column.isna().to_numpy()
-    known = column[~missing]
-    if numeric:
-        values = known.to_numpy(dtype=np.float64)
-        few = len(np.unique(values)) <= n_bins
-        code = codes(values)[0] if few else quantile_bins(values, weight[~missing], n_bins)
-        members = [values[code == k] for k in range(int(code.max(initial=-1)) + 1)]
-        names = [f"{name} {value_range(member.min(), member.max())}" for member in members]
-    else:
-        code, categories = codes(known.astype(str))
-        names = [f"{name} {category}" for category in categories]
-    labels = np.full(len(column), len(names), dtype=np.intp)
-    labels[~missing] = code
-    return NamedStrata(labels, (*names, f"{name} missing"))

@@ -126,7 +126,7 @@ def level_errors(
     """How sure the level of each domain is, from residuals about it, and how many rows tell that.
 
     >>> level_errors(np.tile([-1.0, 1.0], 50), np.zeros(100, np.intp), 1, np.ones(100))[0].round(2)
-    array([0.11])
+    array([0.1])
     """
     count = np.bincount(domain, weight, n_domains)
     # The spread of a few rows is no measure of how sure their mean is: twenty rows of all domains are added.

@@ -56,10 +56,10 @@ class NumberNoise:
     @property
     def size(self) -> Array:
         """|r|/σ̃ of the row's domain."""
-        return np.abs(self.apart) / self._usual[self.domain]
+        return np.abs(self.apart) / self.usual[self.domain]
 
     @property
-    def _usual(self) -> Array:
+    def usual(self) -> Array:
         """σ̃ of every domain, above zero: that of all rows where nothing is known; ratios to it do not overflow."""
         found, size = shrunk(self.by_domain), np.abs(self.residual)
         largest = float(size.max(initial=0.0)) or 1.0
@@ -88,7 +88,7 @@ class NumberNoise:
         plain = self._scales(self.residual, group, n_groups)
         compared = plain
         if relative:
-            compared = self._scales(self.residual / self._usual[self.domain], group, n_groups)
+            compared = self._scales(self.residual / self.usual[self.domain], group, n_groups)
         count = np.bincount(group, self.weight, n_groups)
         judged = (compared.freedom > 0) & (compared.freedom.sum() - compared.freedom > 0)
         rest, _ = pooled(compared)
@@ -112,7 +112,7 @@ class NumberNoise:
     def _levels(self, stratum: Codes, n_strata: int) -> tuple[Array, Array, Array]:
         """log σ̃² of every cell less what its stratum has everywhere; that; and the rows of each cell."""
         shape = self.n_domains, n_strata
-        own = 2 * np.log(self._usual)
+        own = 2 * np.log(self.usual)
         place = self.domain * n_strata + stratum
         cell = self._scales(self.residual, place, self.n_domains * n_strata, FEWEST)
         log, variance = (value.reshape(shape) for value in log_variances(cell))

@@ -21,6 +21,26 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+@dataclass(frozen=True)
+class Scope:
+    """How many rows a judgement is about, if it learned from a sample of them."""
+
+    rows: int
+    sample: int
+    files: int = 1
+    explained: float | None = None
+    """The share of the target's variance that models of the sample explain in all rows; None for classes."""
+
+    @property
+    def words(self) -> str:
+        """What is of all rows, and what of the sample."""
+        return (
+            f"Rows, levels, noise, weights, missing values and shifts of columns are those of all {self.rows:,} rows. "
+            f"Models, groups of rows, suspicious features, relations, errors on held-out domains and findings about "
+            f"columns come from a sample of {self.sample:,} rows, as even over domains as they allow."
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Quality:
     """What is known about a table's quality.
@@ -62,6 +82,8 @@ class Quality:
     """The variance by which models miss a domain that they never saw, beyond its noise; 0 for classes."""
     copies: int = 0
     """Rows that repeat another in every column, if that cannot be chance."""
+    scope: Scope | None = None
+    """Of a dataset of which a sample was judged: `prepared`, `expected`, `assigned` and `weight` are the sample's."""
 
     @property
     def task(self) -> str:
@@ -88,13 +110,15 @@ class Quality:
         """The table in figures: rows, columns, domains, groups; noise and explained variance, or classes."""
         ready = self.prepared
         sizes = {
-            "rows": len(ready.y),
+            "rows": len(ready.y) if self.scope is None else self.scope.rows,
             "columns": len(ready.columns),
             "domains": len(self.domains),
             "groups of rows": len(self.strata),
         }
         if self.task == "regression":
-            figures = {"noise": self.noise, "variance explained": 1 - float(squared(self).mean())}
+            explained = None if self.scope is None else self.scope.explained
+            explained = 1 - float(squared(self).mean()) if explained is None else explained
+            figures = {"noise": self.noise, "variance explained": explained}
         else:
             count = np.unique(ready.y, return_counts=True)[1]
             figures = {"classes": len(count), "largest class": count.max() / len(ready.y), "wrong labels": self.noise}

@@ -55,7 +55,7 @@ def repeated(found: "Quality") -> str:
 
 
 def _extent(found: "Quality", speech: Speech) -> str:
-    rows = f"the {len(found.prepared.y):,} rows"
+    rows = f"the {len(found.prepared.y) if found.scope is None else found.scope.rows:,} rows"
     return rows if len(found.domains) == 1 else f"{rows} of {len(found.domains):,} {speech.many}"
 
 

@@ -147,25 +147,37 @@ def target_by_domain(
         order = np.argsort(np.array(labels.labels))
         width = len(order)
         k = np.bincount(labels.domain * width + labels.code, minlength=len(names) * width)
-        k = k.reshape(len(names), width)[:, order].ravel()
-        n = np.repeat(rows.count, width)
-        low, high = wilson(k, n, LEVEL)
-        return pd.DataFrame(
-            {
-                "domain": np.repeat(np.array(names, dtype=object), width),
-                "class": np.tile(np.array(labels.labels, dtype=object)[order], len(names)),
-                "n": n,
-                "share": np.where(n > 0, k / np.maximum(n, 1), np.nan),
-                "low": low,
-                "high": high,
-            }
-        )
+        k = k.reshape(len(names), width)[:, order]
+        return shares_by_domain(names, np.array(labels.labels, dtype=object)[order], k, rows.count)
     y = typed(target, Column(name="target", kind="number"))[rows.order]
     known = np.isfinite(y)
     code = rows.domain[known]
     n = np.bincount(code, minlength=len(names))
     mean = np.where(n > 0, np.bincount(code, y[known], minlength=len(names)) / np.maximum(n, 1), np.nan)
     squares = np.bincount(code, (y[known] - mean[code]) ** 2, minlength=len(names))
+    return means_by_domain(names, n, mean, squares)
+
+
+def shares_by_domain(names: Sequence[str], classes: NDArray[Any], k: NDArray[Any], rows: NDArray[Any]) -> pd.DataFrame:
+    """A row per domain and class, from how many rows each has `(E, C)`, with Wilson's interval."""
+    n, width = np.repeat(rows, len(classes)), len(classes)
+    low, high = wilson(k.ravel(), n, LEVEL)
+    return pd.DataFrame(
+        {
+            "domain": np.repeat(np.array(names, dtype=object), width),
+            "class": np.tile(np.asarray(classes, dtype=object), len(names)),
+            "n": n,
+            "share": np.where(n > 0, k.ravel() / np.maximum(n, 1), np.nan),
+            "low": low,
+            "high": high,
+        }
+    )
+
+
+def means_by_domain(
+    names: Sequence[str], n: NDArray[Any], mean: NDArray[np.float64], squares: NDArray[np.float64]
+) -> pd.DataFrame:
+    """A row per domain, from rows, mean and squares about it, with Student's interval."""
     deviation = np.where(n > 1, np.sqrt(squares / np.maximum(n - 1, 1)), np.nan)
     reach = stdtrit(np.maximum(n - 1, 1), (1 + LEVEL) / 2) * deviation / np.sqrt(np.maximum(n, 1))
     return pd.DataFrame(

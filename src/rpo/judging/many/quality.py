@@ -1,0 +1,110 @@
+"""The quality of all rows of a dataset, from a sample that was judged and sums over all rows."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rpo.frames.preparing import Prepared
+from rpo.functional.ridge import Array
+from rpo.grouping.strata import NamedStrata
+from rpo.judging.many.columns import ColumnRuler
+from rpo.judging.many.noise import label_noise_of, number_noise_of
+from rpo.judging.many.sums import Sums
+from rpo.judging.noise import LabelNoise
+from rpo.judging.quality import Seen
+from rpo.judging.residuals import Expected
+from rpo.judging.result import Quality, Scope
+from rpo.judging.strata import strata_table
+from rpo.judging.tables import (
+    cells_table,
+    domains_table,
+    mean_weight,
+    named_strata_table,
+    novelty,
+    overall,
+    rows_table,
+)
+
+__all__ = ["Remarkable", "of_all_rows"]
+
+
+@dataclass(frozen=True, eq=False)
+class Remarkable:
+    """The rows that stand out most among all, with what was expected of them."""
+
+    frame: pd.DataFrame
+    y: NDArray[Any]
+    value: Array
+    size: Array
+    domain: NDArray[np.intp]
+    stratum: NDArray[np.intp]
+    row: NDArray[np.intp]
+    file: NDArray[Any]
+
+
+def of_all_rows(
+    sample: Quality, seen: Seen, sums: Sums, ruler: ColumnRuler, top: Remarkable, scope: Scope, seed: int
+) -> Quality:
+    """Counts, levels, noise, weights, missing values and shifts of all rows; what needs models stays the sample's."""
+    ready = sample.prepared
+    names = np.unique(ready.domains)
+    classes = np.unique(ready.y) if ready.task == "classification" else None
+    noise: Any
+    if classes is None:
+        assert seen.levels.lines is not None
+        noise, levels, stratum = number_noise_of(sums, seen.levels.lines, seen.levels)
+    else:
+        clear = isinstance(seen.noise, LabelNoise) and seen.noise.clear
+        noise, levels, stratum = label_noise_of(sums, len(classes), clear, seen.levels)
+    strata = NamedStrata(stratum, seen.strata.names, seen.strata.searched)
+    weight = noise.weights(stratum, len(strata.names), seen.misfit)
+    each = weight[noise.domain, stratum]
+    novel = novelty(sums["rows"], *ruler.novelty_sums(sums)) if len(names) > 1 else np.zeros(1)
+    domains = domains_table(noise, levels, novel, sums["rows"], seen.held_out, mean_weight(noise, each), names)
+    every = noise.table(stratum, len(strata.names), relative=True)
+    return replace(
+        sample,
+        domains=domains,
+        strata=named_strata_table(strata, strata_table(seen.problem, seen.noise, seen.strata, seed, every)),
+        cells=cells_table(noise, strata, names, each),
+        rows=_rows(ready, top, seen, names, classes, scope),
+        weight=weight[np.unique(ready.domains, return_inverse=True)[1], seen.strata.labels],
+        columns=ruler.told(sums, sample.columns, [str(name) for name in names], classes),
+        noise=overall(domains) if classes is not None else float(noise.table(0 * stratum, 1)["noise"][0]),
+        scope=replace(scope, explained=_explained(sums) if classes is None else None),
+    )
+
+
+def _explained(sums: Sums) -> float:
+    """The share of the target's variance that the models explain."""
+    n = float(sums["rows"].sum())
+    one, square = sums["target"].sum(0) / n
+    return float(1 - sums["missed"].sum() / n / max(square - one**2, 1e-300))
+
+
+@dataclass(frozen=True, eq=False)
+class _Sizes:
+    size: Array
+
+
+def _rows(
+    ready: Prepared, top: Remarkable, seen: Seen, names: NDArray[Any], classes: NDArray[Any] | None, scope: Scope
+) -> pd.DataFrame:
+    y = top.y if classes is None else classes[top.y.astype(np.intp)]
+    few = replace(ready, frame=top.frame, y=y, domains=names[top.domain], row=top.row)
+    problem = replace(
+        seen.problem,
+        X=np.zeros((len(top.y), 0)),
+        y=top.y if classes is None else top.y.astype(np.intp),
+        domain=top.domain,
+        weight=np.ones(len(top.y)),
+    )
+    strata = NamedStrata(top.stratum, seen.strata.names)
+    sizes: Any = _Sizes(top.size)
+    table = rows_table(few, problem, Expected(top.value, top.value, np.ones(1)), sizes, strata, classes)
+    if scope.files > 1:
+        table.insert(0, "file", top.file[np.argsort(-top.size, kind="stable")][: len(table)])
+    return table

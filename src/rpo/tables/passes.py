@@ -1,0 +1,114 @@
+"""A pass over the parts of a dataset: each gives arrays, which add up in the order of the parts, whoever made them.
+
+What a finished part gave may be kept in a folder: the same command then goes on where it was stopped or killed.
+"""
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpo.exceptions import InputError
+from rpo.io import remove_temporaries, write_whole
+from rpo.progress import Bar, Show
+from rpo.tables.dataset import Dataset, Part
+
+Given = dict[str, NDArray[Any]]
+Work = Callable[[Part], Given]
+Spread = Callable[[Work, Sequence[Part]], Iterator[tuple[int, Given]]]
+Whole = TypeVar("Whole")
+BAD = "cannot be read"  # the name of what a part gives that cannot be
+
+
+def one_by_one(work: Work, parts: Sequence[Part]) -> Iterator[tuple[int, Given]]:
+    """In this process."""
+    return ((place, work(part)) for place, part in enumerate(parts))
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """Work whose bad files are told by what it gives: an error would take the other parts with it."""
+
+    work: Work
+
+    def __call__(self, part: Part) -> Given:
+        """What the work gives, or why it cannot."""
+        try:
+            return self.work(part)
+        except InputError as error:
+            return {BAD: np.array(str(error))}
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A folder for what finished parts gave; `digest` says of which dataset, options and version."""
+
+    folder: Path
+    digest: str
+
+    def place(self, name: str, part: Part) -> Path:
+        """The file of a part."""
+        return self.folder / f"{name}-{self.digest[:16]}" / f"{part.first}.npz"
+
+    def read(self, name: str, part: Part) -> Given | None:
+        """What a part gave, if it is there and whole."""
+        path = self.place(name, part)
+        try:
+            with np.load(path, allow_pickle=False) as found:
+                return {key: found[key] for key in found.files}
+        except FileNotFoundError:
+            return None
+        except Exception:  # damaged: it is made again
+            path.unlink(missing_ok=True)
+            return None
+
+    def write(self, name: str, part: Part, given: Given) -> None:
+        """Keep it, whole or not at all."""
+        buffer = io.BytesIO()
+        np.savez(buffer, **given)  # type: ignore[arg-type]
+        write_whole(self.place(name, part), buffer.getvalue())
+
+
+def passed(
+    name: str,
+    work: Work,
+    dataset: Dataset,
+    start: Whole,
+    add: Callable[[Whole, Given, Part], Whole],
+    *,
+    spread: Spread = one_by_one,
+    kept: Kept | None = None,
+    skip_bad: bool = False,
+    progress: Show = "auto",
+) -> tuple[Whole, list[str]]:
+    """What all parts gave, added up in their order; and files that turned out bad, if these may be skipped."""
+    parts, found, bad = dataset.parts, dict[int, Given](), list[str]()
+    whole, turn = start, 0
+    if kept is not None:
+        remove_temporaries(kept.place(name, parts[0]).parent)
+        found = {place: one for place, part in enumerate(parts) if (one := kept.read(name, part)) is not None}
+    left = [place for place in range(len(parts)) if place not in found]
+    already = sum(parts[place].rows for place in found)
+    with Bar(dataset.rows, name, progress, patience=0.5, unit="rows", done=already) as bar:
+        results = spread(Guarded(work), [parts[place] for place in left]) if left else iter(())
+        while turn < len(parts):
+            if turn in found:
+                whole = add(whole, found.pop(turn), parts[turn])
+                turn += 1
+                continue
+            number, given = next(results)
+            part = parts[left[number]]
+            if BAD in given:
+                if not skip_bad:
+                    raise InputError(f"{given[BAD].item()}: mend or remove it, or leave it out with --skip-bad")
+                bad.append(part.file)
+                given = {}
+            elif kept is not None:
+                kept.write(name, part, given)
+            found[left[number]] = given
+            bar.advance(part.rows)
+    return whole, bad
