@@ -30,7 +30,8 @@ from rpo.models.inputs import numbers
 from rpo.models.local_noise import FLAT
 from rpo.models.new_domains import outputs_of
 from rpo.models.reference import Reference
-from rpo.tables.new_domain import NewRows, Training, against
+from rpo.tables.new_domain import Training, against
+from rpo.tables.new_sums import NewRows, new_domains, new_sums
 
 LEVELS = (0.8, 0.9)
 LABELLED = (10, 30, 100)
@@ -155,7 +156,9 @@ class New:
     def _against(self, y: NDArray[Any] | None) -> dict[str, Any]:
         target = None if y is None else y.astype(np.float64)
         rows = NewRows.of(self.model.columns_, self.frame, self.X, self.value, target)
-        return against(Training(self.model), "new", rows, []).figures
+        reference, one = self.model.reference_, np.zeros(len(self.X), dtype=np.intp)
+        new = new_domains(reference, new_sums(reference, self.model.columns_, rows, one, 1))[0]
+        return against(Training(self.model), "new", new, []).figures
 
     def adapted(self) -> dict[str, list[float]]:
         """By number of labelled rows, the mean squared error (Brier's) on the rest: of the model, and adapted."""

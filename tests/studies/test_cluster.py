@@ -18,7 +18,7 @@ import pytest
 
 from rpo.exceptions import InputError, TrainingError
 from rpo.methods import load_plugin
-from rpo.studies import cluster as dask
+from rpo.studies import spread as dask
 from rpo.studies.cluster import Cluster
 from rpo.studies.runner import execute
 from rpo.studies.scheduler import connect
@@ -134,7 +134,7 @@ def test_the_scheduler_killed_is_one_line_and_the_same_command_goes_on(tmp_path,
     ],
 )
 def test_whatever_breaks_while_the_scheduler_is_asked_is_one_line(error, words):
-    with pytest.raises(TrainingError, match=words), dask._scheduler_needed("tcp://here"):
+    with pytest.raises(TrainingError, match=words), dask.scheduler_needed("tcp://here"):
         raise error
 
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rpo.cli.datasets import Cluster, DataPath, Jobs, SkipBad, opened, run_by
 from rpo.cli.tables import (
     Encoding,
     Json,
     Report,
-    TablePath,
     check_report,
     echo_json,
     origin,
@@ -31,9 +31,12 @@ SHOWN = 10
 
 def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `rpo fit` wrote.")],
-    table: TablePath,
+    table: DataPath,
     report: Report = None,
     encoding: Encoding = "utf-8",
+    skip_bad: SkipBad = False,
+    jobs: Jobs = None,
+    cluster: Cluster = None,
     as_json: Json = False,
 ) -> None:
     """Say whether a model can be trusted on a new table: as usual, careful, or outside of what it was fitted on.
@@ -49,23 +52,32 @@ def check(
         rpo check homes-model new-county.csv --report new-county.html
 
         rpo check homes-model new-county.csv --json
+
+        rpo check visits-model 'new-visits/*.parquet' --jobs 4
     """
 
     from rpo.io import check_not_input
-    from rpo.tables import read_table
     from rpo.tables.checking import check as checked
+    from rpo.tables.dataset import Dataset
     from rpo.tables.folder import load_model
 
     check_report(report)
-    check_not_input(report, "--report", table)
+    check_not_input(report, "--report", Path(table))
     model = load_model(folder)
-    frame = read_table(table, encoding=encoding)
-    found = checked(model, frame)
-    about = origin(table, 0)
+    frame = opened(table, encoding=encoding, skip_bad=skip_bad, all_rows=False)
+    if isinstance(frame, Dataset):
+        from rpo.tables.checking_many import check_dataset
+
+        with run_by(None, jobs, cluster, skip_bad) as running:
+            found = check_dataset(model, frame, running)
+    else:
+        found = checked(model, frame)
+    about = origin(Path(table), 0)
     if report is not None:
         from rpo.report import write_report
 
-        write_report(_quality(model, frame), report, title=table.name, check=found, about=about)
+        judged = None if isinstance(frame, Dataset) else _quality(model, frame)
+        write_report(judged, report, title=Path(table).name, check=found, about=about)
     if as_json:
         answer = {"about": about, **as_dict(found), "report": str(report) if report else None}
         echo_json(answer)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rpo.cli.datasets import AllRows, Cluster, DataPath, Jobs, SampleRows, SkipBad, opened, run_by
 from rpo.cli.tables import (
     AskedTask,
     Category,
@@ -21,7 +22,6 @@ from rpo.cli.tables import (
     Report,
     Seed,
     Strata,
-    TablePath,
     Target,
     check_report,
     echo_json,
@@ -42,7 +42,7 @@ SHOWN = 10
 
 
 def fit(
-    table: TablePath,
+    table: DataPath,
     target: Target,
     domain: MaybeDomain = None,
     strata: Strata = None,
@@ -66,6 +66,11 @@ def fit(
     drop: Drop = None,
     category: Category = None,
     encoding: Encoding = "utf-8",
+    sample_rows: SampleRows = 200_000,
+    all_rows: AllRows = False,
+    skip_bad: SkipBad = False,
+    jobs: Jobs = None,
+    cluster: Cluster = None,
     steps: Annotated[
         int | None, typer.Option(help="Steps of training, for a method that `rpo methods` lists.", min=1)
     ] = None,
@@ -91,7 +96,11 @@ def fit(
         rpo fit visits.parquet -t outcome -d hospital --threshold 0.2 --report visits.html
 
         rpo fit visits.parquet -t outcome -d hospital --method rpo --steps 20000 --checkpoint visits-training
+
+        rpo fit 'visits/*.parquet' -t outcome -d hospital --method trees --sample-rows 500000
     """
+    from dataclasses import replace
+
     import numpy as np
 
     from rpo.exceptions import InputError
@@ -99,7 +108,7 @@ def fit(
     from rpo.frames import prepare
     from rpo.judging.named import NAMED
     from rpo.mapped import on_disk
-    from rpo.tables import read_table
+    from rpo.tables.dataset import Dataset, is_dataset
     from rpo.tables.folder import save_model
     from rpo.tables.model import fit_table, weights_of
     from rpo.tables.parquet import many_rows
@@ -116,18 +125,28 @@ def fit(
 
         get_method(method)
     # Lines and trees, and the page, look at rows as they came: for them the whole table is read.
-    large = many_rows(table) if report is None and method not in NAMED else None
-    frame = read_table(table, encoding=encoding) if large is None else large
-    ready = prepare(
-        frame,
-        target=target,
-        domain=domain,
-        strata=strata or (),
-        task=task,
-        drop=[*names_in(drop, frame.columns), *(name for name in (weight, identifier) if name is not None)],
-        category=names_in(category, frame.columns),
-        room=np.empty if large is None else on_disk,
-    )
+    one_file = not is_dataset(table)
+    large = many_rows(Path(table)) if report is None and method not in NAMED and one_file else None
+    frame: Any = large
+    if large is None:
+        frame = opened(table, encoding=encoding, skip_bad=skip_bad, all_rows=all_rows)
+    aside = [name for name in (weight, identifier) if name is not None]
+    roles: dict[str, Any] = {
+        "target": target,
+        "domain": domain,
+        "strata": strata or (),
+        "task": task,
+        "category": names_in(category, frame.columns),
+    }
+    drop = names_in(drop, frame.columns)
+    if isinstance(frame, Dataset):
+        from rpo.tables.streaming import draw
+
+        with run_by(None, jobs, cluster, skip_bad) as running:
+            sample = draw(frame, **roles, drop=drop, aside=aside, seed=seed, rows=sample_rows, running=running)
+        ready = replace(sample.ready, notes=(*sample.ready.notes, *sample.notes, sample.words))
+    else:
+        ready = prepare(frame, **roles, drop=[*drop, *aside], room=np.empty if large is None else on_disk)
     with kept(checkpoint):
         model = fit_table(
             ready,
@@ -144,7 +163,7 @@ def fit(
         )
     save_model(model, out)
     if report is not None:
-        _write_page(model, ready, report, grouping, table, seed)
+        _write_page(model, ready, report, grouping, Path(table), seed)
     if as_json:
         found = {"folder": str(out), "task": model.task, "rows": model.rows, "notes": list(model.notes)}
         found |= {**_figures(model.estimator), "report": str(report) if report else None}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rpo.cli.datasets import AllRows, Checkpoint, Cluster, DataPath, Jobs, SampleRows, SkipBad, opened, run_by
 from rpo.cli.tables import (
     AskedTask,
     Category,
@@ -17,7 +18,6 @@ from rpo.cli.tables import (
     Report,
     Seed,
     Strata,
-    TablePath,
     Target,
     check_report,
     echo_json,
@@ -39,7 +39,7 @@ TABLES = ("domains", "strata", "cells", "features", "slopes", "rows", "penalties
 
 
 def quality(
-    table: TablePath,
+    table: DataPath,
     target: Target,
     domain: MaybeDomain = None,
     strata: Strata = None,
@@ -62,6 +62,12 @@ def quality(
     drop: Drop = None,
     category: Category = None,
     encoding: Encoding = "utf-8",
+    sample_rows: SampleRows = 200_000,
+    all_rows: AllRows = False,
+    skip_bad: SkipBad = False,
+    jobs: Jobs = None,
+    cluster: Cluster = None,
+    checkpoint: Checkpoint = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -74,39 +80,50 @@ def quality(
         rpo quality visits.parquet -t outcome -d hospital --strata ward --strata sex --json
 
         rpo quality visits.parquet -t outcome -d hospital --unit patient --weights-out weights.csv
+
+        rpo quality 'visits/*.parquet' -t outcome -d hospital --checkpoint visits-parts --jobs 4
     """
+    from rpo.exceptions import InputError
     from rpo.io import check_not_input
     from rpo.judging import quality as judge
     from rpo.judging.named import NAMED
-    from rpo.tables import read_table, write_table
+    from rpo.tables import write_table
+    from rpo.tables.dataset import Dataset
 
     check_report(report)
     for path, option in ((report, "--report"), (rows_out, "--rows-out"), (weights_out, "--weights-out")):
-        check_not_input(path, option, table)
+        check_not_input(path, option, Path(table))
     if method not in NAMED:
         from rpo.methods import get_method
 
         get_method(method)
-    frame = read_table(table, encoding=encoding)
-    found = judge(
-        frame,
-        target=target,
-        domain=domain,
-        strata=strata or (),
-        task=task,
-        grouping=grouping,
-        unit=unit,
-        estimator=method,
-        drop=names_in(drop, frame.columns),
-        category=names_in(category, frame.columns),
-        random_state=seed,
-    )
-    about = origin(table, seed)
+    frame = opened(table, encoding=encoding, skip_bad=skip_bad, all_rows=all_rows)
+    roles: dict[str, Any] = {
+        "target": target,
+        "domain": domain,
+        "strata": strata or (),
+        "task": task,
+        "drop": names_in(drop, frame.columns),
+        "category": names_in(category, frame.columns),
+    }
+    if isinstance(frame, Dataset):
+        from rpo.tables.streaming import draw, judge_dataset
+
+        for option, asked in (("--unit", unit), ("--weights-out", weights_out)):
+            if asked is not None:
+                raise InputError(f"{option} needs all rows in memory: add --all-rows, or leave it out")
+        with run_by(checkpoint, jobs, cluster, skip_bad) as running:
+            sample = draw(frame, **roles, seed=seed, rows=sample_rows, running=running)
+            found = judge_dataset(sample, grouping=grouping, estimator=method, seed=seed, running=running)
+    else:
+        options: dict[str, Any] = {"grouping": grouping, "unit": unit, "estimator": method, "random_state": seed}
+        found = judge(frame, **roles, **options)
+    about = origin(Path(table), seed)
     written = []
     if report is not None:
         from rpo.report import write_report
 
-        write_report(found, report, title=table.name, about=about)
+        write_report(found, report, title=Path(table).name, about=about)
         written.append(f"The page is {report}.")
     if rows_out is not None:
         write_table(found.rows, rows_out)
@@ -119,6 +136,8 @@ def quality(
         return
     say_notes(found.prepared.notes)
     show_quality(found)
+    if found.scope is not None:
+        say(found.scope.words)
     for line in written:
         typer.echo(line)
 
@@ -155,6 +174,7 @@ def quality_json(found: "Quality") -> dict[str, Any]:
         "notes": list(found.prepared.notes),
         "overview": found.overview,
         "noise": found.noise,
+        "scope": None if found.scope is None else asdict(found.scope) | {"words": found.scope.words},
         **{name: records(getattr(found, name)) for name in TABLES},
         "columns": {
             "findings": [asdict(finding) for finding in found.columns.findings],

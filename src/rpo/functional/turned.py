@@ -123,7 +123,7 @@ def turned_terms(p: Array, label: NDArray[Any]) -> tuple[Array, Array, Array]:
     return score, (p * direction**2).sum(1) - mean**2, (direction**2).sum(1)
 
 
-def turned_of(score: Array, spread: Array, length: Array) -> Rates:
+def turned_of(score: NDArray[Any], spread: NDArray[Any], length: NDArray[Any]) -> Rates:
     """The rate of each group, from sums over its rows.
 
     >>> turned_of(np.array([4.0]), np.array([1.0]), np.array([20.0])).rate

@@ -64,7 +64,7 @@ class Binned(NamedTuple):
     bins: Coarse
     columns: Array
 
-    def rows(self, some: NDArray[Any]) -> "Binned":
+    def rows(self, some: NDArray[Any] | slice) -> "Binned":
         """Some of the rows, in the same bins."""
         return Binned(self.bins, self.columns[some])
 

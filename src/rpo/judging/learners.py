@@ -89,14 +89,17 @@ class Additive(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.trees_ = fit_boosted(trees, x, target - level - line(columns), weight, binned)
         return self
 
-    def predict(self, X: ArrayLike) -> Array:
-        """f(x), a block of rows at a time; never farther beyond the targets seen than they lie apart."""
+    def predict(self, X: ArrayLike, binned: Binned | None = None) -> Array:
+        """f(x), a block of rows at a time; never farther beyond the targets seen than they lie apart.
+
+        Rows that are `binned` already are not binned again.
+        """
         x = np.asarray(X, dtype=np.float64)
         value = np.empty(len(x))
         for some in blocks(len(x)):
             value[some] = linear_part(self.basis_, self.pairs_, self.basis_.standard(x[some]), self.line_)
             if self.trees:
-                value[some] += self.trees_.predict(x[some])
+                value[some] += predict_boosted(self.trees_, x[some], binned and binned.rows(some))
         return np.clip(value, self.low_, self.high_)
 
 
@@ -236,6 +239,19 @@ def fit_boosted(trees: Any, x: Array, y: NDArray[Any], weight: Array | None, bin
     trees.steps[0] = (trees.steps[0][0], binned.bins)
     last.fit(binned.columns, y, sample_weight=weight)
     return trees
+
+
+def predict_boosted(trees: Any, x: Array, binned: Binned | None = None) -> Array:
+    """What `boosted()` says of rows, which may be in its bins already.
+
+    >>> x = np.arange(100.0)[:, None]
+    >>> trees = boosted().fit(x, x[:, 0])
+    >>> bool((predict_boosted(trees, x, Binned(trees[0], trees[0].transform(x))) == trees.predict(x)).all())
+    True
+    """
+    if binned is None or binned.bins is not trees.steps[0][1]:
+        return np.asarray(trees.predict(x))
+    return np.asarray(trees.steps[-1][1].predict(binned.columns))
 
 
 class Line(RegressorMixin, BaseEstimator):  # type: ignore[misc]

@@ -1,6 +1,7 @@
 """A domain's level and relation, taken out of what is left of its rows, so that a shift is no noise."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,9 +121,7 @@ def number_noise(problem: Problem, expected: Expected) -> tuple[NumberNoise, Lev
     return NumberNoise(residual, apart, spent, w, e, problem.n_domains), levels
 
 
-def level_errors(
-    centred: Array, domain: NDArray[np.intp], n_domains: int, weight: Array
-) -> tuple[Array, Array]:
+def level_errors(centred: Array, domain: NDArray[np.intp], n_domains: int, weight: Array) -> tuple[Array, Array]:
     """How sure the level of each domain is, from residuals about it, and how many rows tell that.
 
     >>> level_errors(np.tile([-1.0, 1.0], 50), np.zeros(100, np.intp), 1, np.ones(100))[0].round(2)
@@ -162,9 +161,9 @@ def label_noise(problem: Problem, expected: Expected) -> tuple[LabelNoise, Level
 
 
 def label_levels(
-    count: Array,
-    gap: Array,
-    spread: Array,
+    count: NDArray[Any],
+    gap: NDArray[Any],
+    spread: NDArray[Any],
     relation: Array,
     relation_p: Array,
     recalibration: tuple[Recalibration, Recalibration] | None = None,

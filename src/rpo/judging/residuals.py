@@ -16,7 +16,7 @@ from rpo.exceptions import InputError
 from rpo.functional.ridge import Array
 from rpo.grouping.folds import Folds, content, folds_by_content, folds_by_group
 from rpo.judging.bases import Binned, Coarse
-from rpo.judging.learners import Additive, automatic, fit_boosted
+from rpo.judging.learners import Additive, automatic, fit_boosted, predict_boosted
 from rpo.judging.named import named
 from rpo.mapped import blocks
 from rpo.progress import Bar, Show
@@ -92,8 +92,16 @@ class FoldModels:
     def plain(self, place: int, x: Array) -> Array:
         """What the models of one fold say of rows, the levels of domains aside; learners without a part are spared."""
         said = np.zeros((len(x), self.n_classes) if self.n_classes else len(x))
-        for share, model in zip(self.shares, self.fits[place], strict=True):
-            if share > 0:
+        used = [(share, model) for share, model in zip(self.shares, self.fits[place], strict=True) if share > 0]
+        trees = [model.trees_ for _, model in used if isinstance(model, Additive) and model.trees]
+        both = trees and any(isinstance(model, Pipeline) and model[0] is trees[0][0] for _, model in used)
+        binned = Binned(trees[0][0], trees[0][0].transform(x)) if both else None  # once for both
+        for share, model in used:
+            if binned is not None and isinstance(model, Additive):
+                said += share * model.predict(x, binned)
+            elif binned is not None and isinstance(model, Pipeline):
+                said += share * predict_boosted(model, x, binned)
+            else:
                 said += share * outputs(model, x, self.n_classes)
         return said
 

@@ -33,7 +33,7 @@ def domains_table(
     noise: Noise,
     levels: Levels,
     novelty: Array,
-    rows: Array,
+    rows: NDArray[Any],
     held_out: Array,
     weight: Array,
     names: NDArray[Any],
@@ -90,7 +90,7 @@ def novelty_of(problem: Problem) -> Array:
     return novelty(np.bincount(e, w, n), sums, squares, problem.X.var(0))
 
 
-def novelty(count: Array, sums: Array, squares: Array, variance: Array) -> Array:
+def novelty(count: NDArray[Any], sums: NDArray[Any], squares: NDArray[Any], variance: Array) -> Array:
     r"""√mean_j max(0, d_ej² − 1/n_e − 1/n_rest), from sums of columns and of their squares by domain, `(E, d)`.
 
     >>> novelty(np.array([50.0, 50.0]), np.array([[0.0], [50.0]]), np.array([[50.0], [100.0]]), np.ones(1)).round(2)

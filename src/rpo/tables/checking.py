@@ -17,7 +17,8 @@ from rpo.models.inputs import numbers
 from rpo.models.new_domains import outputs_of
 from rpo.progress import Bar
 from rpo.tables.model import TableModel, completed
-from rpo.tables.new_domain import VERDICTS, NewRows, Part, Training, Verdict, against
+from rpo.tables.new_domain import VERDICTS, Part, Training, Verdict, against
+from rpo.tables.new_sums import NewDomain, NewRows, new_domains, new_sums
 
 NEW = "(new)"  # the name of the domain of a table that names none
 MOST_NAMED = 4
@@ -76,14 +77,7 @@ def check(
         estimator = model.estimator
         target = model.target if target is None and model.target in frame.columns else target
         domain = model.domain if domain is None and model.domain in frame.columns else domain
-    if not isinstance(estimator, QualityRegressor | QualityClassifier):
-        raise InputError(
-            "a check needs a model that held domains out: fit it with --method auto, linear, trees or network"
-        )
-    if not hasattr(estimator, "reference_"):
-        raise InputError("the model is not fitted: fit it first")
-    if estimator.adaptation_ is not None:
-        raise InputError("the model was adapted to a domain: check the one that was fitted")
+    check_model(estimator)
     if len(frame) == 0:
         raise InputError("the table has no rows")
     given, notes = completed(frame, estimator.columns_)
@@ -95,12 +89,30 @@ def check(
         notes.append(f"{int((~known).sum()):,} rows have no target: their columns alone are checked")
     X = numbers(given, estimator.columns_)
     lacking = [column.name for column in estimator.columns_ if column.name not in frame.columns]
-    new, training = NewRows.of(estimator.columns_, given, X, outputs_of(estimator, X), y), Training(estimator)
+    rows = NewRows.of(estimator.columns_, given, X, outputs_of(estimator, X), y)
     names, code = np.unique(where, return_inverse=True)
-    made = []
+    sums = new_sums(estimator.reference_, estimator.columns_, rows, code, len(names))
+    return told(estimator, names.tolist(), new_domains(estimator.reference_, sums), lacking, notes)
+
+
+def check_model(estimator: Any) -> None:
+    """Refuse a model that no new domain can be held against."""
+    if not isinstance(estimator, QualityRegressor | QualityClassifier):
+        raise InputError(
+            "a check needs a model that held domains out: fit it with --method auto, linear, trees or network"
+        )
+    if not hasattr(estimator, "reference_"):
+        raise InputError("the model is not fitted: fit it first")
+    if estimator.adaptation_ is not None:
+        raise InputError("the model was adapted to a domain: check the one that was fitted")
+
+
+def told(estimator: Any, names: list[str], new: list[NewDomain], lacking: list[str], notes: list[str]) -> Check:
+    """What a fitted model makes of new domains."""
+    training, made = Training(estimator), []
     with Bar(len(names), "checking") as bar:
-        for place, name in enumerate(names.tolist()):
-            made.append(against(training, str(name), new.part(code == place), lacking))
+        for name, one in zip(names, new, strict=True):
+            made.append(against(training, str(name), one, lacking))
             bar.advance()
     order = sorted(range(len(made)), key=lambda k: (-VERDICTS.index(made[k].figures["verdict"]), k))
     parts = [made[k] for k in order]

@@ -223,7 +223,9 @@ def _found(given: str) -> tuple[list[str], dict[str, dict[str, str | None]]]:
     if not used and files == [given]:
         used = files
     if not used:
-        raise InputError(f"there is no Parquet file at {given}: give a file, a folder, or a pattern such as 'visits/*.parquet'")
+        raise InputError(
+            f"there is no Parquet file at {given}: give a file, a folder, or a pattern such as 'visits/*.parquet'"
+        )
     return used, {name: dict(_pairs(name[len(root) :] if name.startswith(root) else name)) for name in used}
 
 

@@ -1,7 +1,7 @@
 """A sample of a dataset, drawn by domain: first the rows of every domain are counted, then some of each are taken.
 
-A row is taken if its key, made of what it says, is below the share that its domain gives. So the sample does not depend on
-how the rows are cut into files, nor on their order, and copies of a row come together.
+A row is taken if its key, made of what it says, is below the share that its domain gives. So the sample does not depend
+on how the rows are cut into files, nor on their order, and copies of a row come together.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,16 +28,17 @@ class Counting:
     """Rows of each domain that have a target."""
 
     dataset: Dataset
-    target: str
+    target: str | None
+    """None counts all rows."""
     domain: str | None
 
     def __call__(self, part: Part) -> Given:
         """Of one part: the names of domains, their rows, and how many rows lack target or domain."""
         count: dict[str, int] = {}
         lacking = np.zeros(2, dtype=np.int64)
-        names = [self.target, *([] if self.domain is None else [self.domain])]
-        for batch in self.dataset.batches(part, list(dict.fromkeys(names))):
-            known = _known(batch.column(self.target))
+        names = [name for name in (self.target, self.domain) if name is not None]
+        for batch in self.dataset.batches(part, list(dict.fromkeys(names)) or self.dataset.columns[:1]):
+            known = np.ones(batch.num_rows, dtype=bool) if self.target is None else _known(batch.column(self.target))
             lacking[0] += int((~known).sum())
             if self.domain is None:
                 count[WITHOUT_DOMAIN] = count.get(WITHOUT_DOMAIN, 0) + int(known.sum())

@@ -1,4 +1,4 @@
-"""Every row of a dataset laid beside what a sample taught: sums of residuals and columns, and the rows that stand out."""
+"""Every row of a dataset beside what a sample taught: sums of residuals and columns, and the rows that stand out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class Rows:
 
 def rows_of(batch: Any, roles: Roles) -> Rows | None:
     """The rows of a batch, or None if no row has a target."""
-    y, lacking = _target(batch, roles)
+    y, lacking = target_of(batch, roles.target, roles.classes)
     place = np.flatnonzero(~np.isnan(y))
     if len(place) == 0:
         return None
@@ -78,18 +78,17 @@ def rows_of(batch: Any, roles: Roles) -> Rows | None:
     return Rows(batch, place, values, filled(values, roles.columns), y, domain, lacking)
 
 
-def _target(batch: Any, roles: Roles) -> tuple[Array, int]:
-    """Numbers, or places of classes; NaN where there is none, or none that the sample has."""
-    column = batch.column(roles.target)
-    if roles.classes is not None:
-        found = places(column, {name: k for k, name in enumerate(roles.classes)})
+def target_of(batch: Any, name: str, classes: Sequence[str] | None) -> tuple[Array, int]:
+    """Numbers, or places of classes; NaN where there is none, or none of these; and how many are none of these."""
+    column = batch.column(name)
+    if classes is not None:
+        found = places(column, {one: k for k, one in enumerate(classes)})
         return np.where(found < 0, np.nan, found), int((found == -1).sum())
-    y = numbers_of(column, Column(name=roles.target, kind="number"))
-    bad = (np.isnan(y) & np.asarray(column.is_valid())) | np.isinf(y)
-    if bad.any() and (bad := bad & ~np.asarray(column.is_null(nan_is_null=True))).any():
-        raise InputError(
-            f"the target {roles.target!r} is not a number in {int(bad.sum()):,} rows: correct them or leave them empty"
-        )
+    y = numbers_of(column, Column(name=name, kind="number"))
+    if not np.isfinite(y).all():
+        gone = np.asarray(column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
+        if bad := int((~np.isfinite(y) & ~gone).sum()):
+            raise InputError(f"the target {name!r} is not a number in {bad:,} rows: correct them or leave them empty")
     return y, 0
 
 

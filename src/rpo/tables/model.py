@@ -245,7 +245,7 @@ def completed(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[pd.DataFr
         raise InputError(f"the table has none of the columns of the model: it needs {_list([c.name for c in lacking])}")
     if 2 * len(lacking) > len(columns) and len(frame) * len(names_of(columns)[0]) > MOST_FILLED:
         raise InputError(f"the table lacks {len(lacking):,} of the {len(columns):,} columns of the model")
-    notes = [_lacking(column) for column in lacking]
+    notes = [lacking_words(column) for column in lacking]
     for column in columns:
         if column.name in frame.columns:
             notes += _odd(frame[column.name], column)
@@ -317,7 +317,8 @@ def score_table(model: TableModel, found: pd.DataFrame, frame: pd.DataFrame) -> 
     return pd.DataFrame(rows)
 
 
-def _lacking(column: Column) -> str:
+def lacking_words(column: Column) -> str:
+    """What is used in place of a column that a table lacks."""
     if column.kind == "category":
         return f"column {column.name!r} is lacking: no category is assumed in any row"
     fill = str(np.datetime64(int(column.fill), "D")) if column.kind == "date" else f"{column.fill:g}"

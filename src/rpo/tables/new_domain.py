@@ -1,20 +1,20 @@
 """One new domain beside those that a model was fitted on: shift of its columns, distance, and how well it is served."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rpo.frames.columns import Column, names_of, typed
+from rpo.frames.columns import Column, names_of
 from rpo.functional.conformal import conformal_p, joint_p
 from rpo.functional.novelty import Served, Shift, shift, trouble
 from rpo.functional.ridge import Array
 from rpo.io import few, p_text
-from rpo.models.reference import Reference, relation
+from rpo.models.reference import Reference
+from rpo.tables.new_sums import NewDomain
 
 Verdict = Literal["as usual", "careful", "outside"]
 VERDICTS: tuple[Verdict, ...] = ("as usual", "careful", "outside")
@@ -35,37 +35,6 @@ class Part:
     words: tuple[str, ...]
     columns: pd.DataFrame
     distances: pd.DataFrame
-
-
-@dataclass(frozen=True, eq=False)
-class NewRows:
-    """Rows of a new table: columns as numbers, what the model says, the target if known, gaps and unseen categories."""
-
-    X: Array
-    value: Array
-    y: Array | None
-    """Numbers, or places of classes; NaN where there is none."""
-    gaps: NDArray[np.bool_]
-    """`(n, columns)`: where a value is missing."""
-    unseen: NDArray[np.bool_]
-    """`(n, columns)`: where a category is one that no training row has."""
-
-    @classmethod
-    def of(cls, columns: Sequence[Column], frame: pd.DataFrame, X: Array, value: Array, y: Array | None) -> Self:
-        """A table that has all columns."""
-        gaps, unseen = (np.zeros((len(frame), len(columns)), dtype=bool) for _ in range(2))
-        for place, column in enumerate(columns):
-            numeric, gone = typed(frame[column.name], column), frame[column.name].isna().to_numpy()
-            gaps[:, place] = gone if column.kind == "category" else np.isnan(numeric)
-            unseen[:, place] = (column.kind == "category") & (numeric < 0) & ~gone
-        return cls(X, value, y, gaps, unseen)
-
-    def part(self, rows: NDArray[np.bool_]) -> Self:
-        """Some of them."""
-        y = None if self.y is None or np.isnan(self.y[rows]).all() else self.y[rows]
-        return replace(
-            self, X=self.X[rows], value=self.value[rows], y=y, gaps=self.gaps[rows], unseen=self.unseen[rows]
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,27 +86,26 @@ class Training:
         )
 
 
-def against(training: Training, name: str, rows: NewRows, lacking: list[str]) -> Part:
-    """A new domain's rows against the training domains; `lacking` names columns that its table does not have."""
-    reference, X = training.reference, rows.X
+def against(training: Training, name: str, new: NewDomain, lacking: list[str]) -> Part:
+    """A new domain against the training domains; `lacking` names columns that its table does not have."""
+    reference = training.reference
     number = len(reference.rows)
-    figures = reference.figures(X)
     found = shift(
         np.hstack([reference.mean, reference.spread]),
         np.maximum(reference.counts[reference.place], 1e-9),
-        np.concatenate([figures.mean(0), figures.std(0)]),
-        float(len(X)),
+        np.concatenate([new.mean, new.spread]),
+        new.rows,
         np.concatenate([reference.within, reference.within / 2]),
     )
     can = number >= FEWEST
     p = conformal_p(found.score, found.others) if can else np.nan
-    outside = float(_beyond(X, reference.low, reference.high).mean())
-    columns = _columns(training, found, rows, name)
-    far, distances = _distances(training, X, name)
+    outside = new.outside
+    columns = _columns(training, found, new, name)
+    far, distances = _distances(training, new, name)
     expected, to_expect = _expected(training, far)
     row: dict[str, Any] = {
         "domain": name,
-        "rows": len(X),
+        "rows": int(new.rows),
         "verdict": "as usual",
         "p shift": p,
         "outside": outside,
@@ -153,8 +121,8 @@ def against(training: Training, name: str, rows: NewRows, lacking: list[str]) ->
     verdict = 2 if beyond else 1 if unusual or lacking or outside > max(UNUSUAL, most) else 0
     words += _shift_words(columns, p, found, outside, can, lacking)
     words.append(f"Of the training domains it resembles {distances['training domain'].iloc[0]!r} most. {to_expect}")
-    if rows.y is not None:
-        more, said, bad = _served(reference, rows.value, rows.y)
+    if new.served is not None:
+        more, said, bad = _served(reference, new.served)
         row |= more
         words += said
         verdict = max(verdict, int(bad))
@@ -167,7 +135,7 @@ def _mark(share: float, domains: int) -> float:
     return max(share, 1 / (domains + 1)) + 1e-9
 
 
-def _columns(training: Training, found: Shift, new: NewRows, name: str) -> pd.DataFrame:
+def _columns(training: Training, found: Shift, new: NewDomain, name: str) -> pd.DataFrame:
     """By column: z of its level, its spread and its relation to the other columns; gaps and unseen categories."""
     reference, origin = training.reference, training.origin
     p = len(origin)
@@ -183,7 +151,6 @@ def _columns(training: Training, found: Shift, new: NewRows, name: str) -> pd.Da
     mark = max(float(crit), 1e-9)
     first = np.searchsorted(origin, np.arange(len(training.columns)))
     largest = {key: _largest(values, first) for key, values in parts.items()}
-    beyond = np.maximum.reduceat((reference.low > new.X) | (reference.high < new.X), first, axis=1).mean(0)
     plain = np.array([column.kind != "category" for column in training.columns])
     size = np.max([np.abs(values) for values in largest.values()], axis=0)
     table = pd.DataFrame(
@@ -193,11 +160,11 @@ def _columns(training: Training, found: Shift, new: NewRows, name: str) -> pd.Da
             **largest,
             "mark": mark,
             "shifted": size > mark,
-            "mean": np.where(plain, new.X.mean(0)[first], np.nan),
+            "mean": np.where(plain, new.mean[:p][first], np.nan),
             "training mean": np.where(plain, training.mean[first], np.nan),
-            "outside": beyond,
-            "missing": new.gaps.mean(0),
-            "unseen": new.unseen.mean(0),
+            "outside": new.beyond,
+            "missing": new.gaps,
+            "unseen": new.unseen,
         }
     )
     return table.iloc[np.argsort(-size, kind="stable")].reset_index(drop=True)
@@ -213,10 +180,10 @@ def _largest(values: Array, first: NDArray[np.intp]) -> Array:
     return np.asarray(np.where(high >= -low, high, low))
 
 
-def _distances(training: Training, X: Array, name: str) -> tuple[float, pd.DataFrame]:
+def _distances(training: Training, new: NewDomain, name: str) -> tuple[float, pd.DataFrame]:
     """√ of the mean squared difference of column means, in deviations, to every training domain; nearest first."""
     deviation = training.reference.deviation
-    here = X.mean(0) / np.where(deviation > 0, deviation, np.inf)
+    here = new.mean[: len(deviation)] / np.where(deviation > 0, deviation, np.inf)
     d = np.sqrt(((training.places - here) ** 2).mean(1))
     order = np.argsort(d, kind="stable")
     found = {"domain": name, "training domain": training.names[order], "distance": d[order]}
@@ -289,22 +256,11 @@ def _column_words(row: "pd.Series[Any]") -> str:
     return f"{row['column']} (other shares of its categories)"
 
 
-def _served(reference: Reference, value: Array, y: Array) -> tuple[dict[str, Any], list[str], bool]:
+def _served(reference: Reference, served: Served) -> tuple[dict[str, Any], list[str], bool]:
     """The error on rows with a target, beside that of held-out domains, and whether it is worse than it should be."""
-    used = ~np.isnan(y)
-    value, y = value[used], y[used]
-    one, place = np.ones(len(y)), np.zeros(len(y), dtype=np.intp)
-    if reference.classes:
-        truth = y[:, None] == np.arange(reference.classes)
-        square = ((truth - value) ** 2).sum(1) / 2 + (y < 0) / 2
-    else:
-        square = (y - value) ** 2
     known = Served(reference.rows, reference.error, reference.wild, reference.reach, reference.along)
-    reach, along = relation(y, value, one, place, 1)
-    mean = np.array([square.mean()])
-    new = trouble(known, Served(np.array([float(len(y))]), mean, np.array([(square**2).mean()]), reach, along))
-    others = trouble(known, known)
-    error = float(mean[0] if reference.classes else np.sqrt(mean[0]))
+    new, others = trouble(known, served), trouble(known, known)
+    error = float(served.error[0] if reference.classes else np.sqrt(served.error[0]))
     number = len(reference.rows)
     figures: dict[str, Any] = {"error": error, "p error": np.nan, "p": np.nan, "can tell": False}
     if number < FEWEST:
@@ -336,8 +292,3 @@ def _served(reference: Reference, value: Array, y: Array) -> tuple[dict[str, Any
 
 def _measure(reference: Reference) -> str:
     return "Brier score" if reference.classes else "root mean squared error"
-
-
-def _beyond(X: Array, low: Array, high: Array) -> NDArray[np.bool_]:
-    """Which rows lie outside a range in some column."""
-    return np.asarray(((low > X) | (high < X)).any(1))

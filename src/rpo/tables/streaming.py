@@ -42,7 +42,7 @@ class Running:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows to learn from, prepared, and what is known of all: rows of each domain, and the dataset without bad files."""
+    """Rows to learn from, prepared; rows of each domain, and the dataset without bad files."""
 
     ready: Prepared
     dataset: Dataset
@@ -57,6 +57,12 @@ class Sample:
         """Rows of the dataset that have a target."""
         return sum(self.rows.values())
 
+    @property
+    def words(self) -> str:
+        """What was learned from."""
+        of = f"{len(self.ready.y):,} of {self.total:,} rows"
+        return f"fitted to a sample of {of}, as even over domains as they allow"
+
 
 def draw(
     dataset: Dataset,
@@ -66,14 +72,18 @@ def draw(
     strata: Sequence[str] = (),
     task: AskedTask = "auto",
     drop: Sequence[str] = (),
+    aside: Sequence[str] = (),
     category: Sequence[str] = (),
     seed: int = 0,
     rows: int = SAMPLE_ROWS,
     running: Running = Running(),  # noqa: B008 (frozen)
 ) -> Sample:
-    """About `rows` rows, as even over domains as they allow, by what rows say; prepared as a table is."""
+    """About `rows` rows, as even over domains as they allow, by what rows say; prepared as a table is.
+
+    Columns to `drop` are not read; those `aside` are, but are no features.
+    """
     names = [name for name in dataset.columns if name not in drop]
-    for name in (target, *([] if domain is None else [domain]), *strata):
+    for name in (target, *([] if domain is None else [domain]), *strata, *aside, *category):
         if name not in names:
             known = few([repr(one) for one in names], MOST_NAMED)
             raise InputError(f"the dataset has no column {name!r}: it has {known}")
@@ -89,10 +99,10 @@ def draw(
     if bad:  # rows of these files were counted before they turned out bad
         left = replace(running, skip_bad=True)
         asked: dict[str, Any] = {"target": target, "domain": domain, "strata": strata, "task": task, "drop": drop}
-        asked |= {"category": category, "seed": seed, "rows": rows, "running": left}
+        asked |= {"aside": aside, "category": category, "seed": seed, "rows": rows, "running": left}
         return draw(dataset.without(sorted(set(bad))), **asked)
     frame = taken.frame()
-    ready = prepare(frame, target=target, domain=domain, strata=strata, task=task, category=category)
+    ready = prepare(frame, target=target, domain=domain, strata=strata, task=task, drop=aside, category=category)
     notes = [f"{without:,} rows without a target were left out"] if without else []
     notes += [words] if (words := skipped_words(dataset.bad)) else []
     if dataset.partial:

@@ -174,9 +174,7 @@ def shares_by_domain(names: Sequence[str], classes: NDArray[Any], k: NDArray[Any
     )
 
 
-def means_by_domain(
-    names: Sequence[str], n: NDArray[Any], mean: NDArray[np.float64], squares: NDArray[np.float64]
-) -> pd.DataFrame:
+def means_by_domain(names: Sequence[str], n: NDArray[Any], mean: NDArray[Any], squares: NDArray[Any]) -> pd.DataFrame:
     """A row per domain, from rows, mean and squares about it, with Student's interval."""
     deviation = np.where(n > 1, np.sqrt(squares / np.maximum(n - 1, 1)), np.nan)
     reach = stdtrit(np.maximum(n - 1, 1), (1 + LEVEL) / 2) * deviation / np.sqrt(np.maximum(n, 1))

@@ -1,10 +1,10 @@
 r"""What a sample taught, laid on any row: models that did not see it, the line of its domain, and sums of what is left.
 
-A row's fold is the place of its content among that of the sample: a row of the sample is judged by the models that did not
-see it, a copy of one by the same, and any other row by models of which none saw it.
+A row's fold is the place of its content among that of the sample: a row of the sample is judged by the models that did
+not see it, a copy of one by the same, and any other row by models of which none saw it.
 
-Squares of residuals are kept in bins of u = r²/σ̃_e², σ̃_e the sample's noise of the domain: how many and their sum. Σ r² is
-then exact, and Σ min(r²/σ², c²) is but for the one bin that c²σ² falls into.
+Squares of residuals are kept in bins of u = r²/σ̃_e², σ̃_e the sample's noise of the domain: how many, and their sum.
+Σ r² is then exact, and Σ min(r²/σ², c²) is but for the one bin that c²σ² falls into.
 """
 
 from dataclasses import dataclass
