@@ -113,7 +113,8 @@ def keys(batch: Any, seed: int) -> NDArray[np.uint64]:
     >>> one == same, one == other
     (True, False)
     """
-    total = np.full(batch.num_rows, np.uint64(seed) * _STIR + np.uint64(1), dtype=np.uint64)
+    start = (seed * int(_STIR) + 1) % 2**64
+    total = np.full(batch.num_rows, start, dtype=np.uint64)
     for column in batch.columns:
         total *= _MIX
         total ^= _words(column)

@@ -79,7 +79,9 @@ class Dataset:
         system, path = _opened(part.file)
         try:
             # A column's pages as they are needed, not whole row groups: these may be of any size.
-            options = dataset.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
+            options = dataset.ParquetFragmentScanOptions(
+                pre_buffer=False, use_buffered_stream=True, page_checksum_verification=True
+            )
             form = dataset.ParquetFileFormat(
                 read_options={"dictionary_columns": coded}, default_fragment_scan_options=options
             )

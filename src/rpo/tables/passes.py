@@ -58,7 +58,7 @@ class Kept:
         """What a part gave, if it is there and whole."""
         path = self.place(name, part)
         try:
-            with np.load(path, allow_pickle=False) as found:
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as found:
                 return {key: found[key] for key in found.files}
         except FileNotFoundError:
             return None
