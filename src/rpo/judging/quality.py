@@ -15,7 +15,7 @@ from rpo.grouping.strata import NamedStrata, check_grouping
 from rpo.io import AskedTask, Grouping
 from rpo.judging.columns import judge_columns
 from rpo.judging.copies import copied
-from rpo.judging.features import Suspicion, features_table, suspicious
+from rpo.judging.features import Suspicion, features_table, suspicious, with_trust
 from rpo.judging.inputs import given_predictions, prepared, row_weights, unit_codes
 from rpo.judging.levels import Levels, label_noise, number_noise
 from rpo.judging.noise import Noise
@@ -39,8 +39,6 @@ from rpo.progress import Show
 from rpo.threads import one_thread
 
 __all__ = ["Quality", "judge", "quality"]
-
-CLEARER = 0.5  # where some rows say less than half of others, a fit that knows it sees more clearly
 
 
 def quality(
@@ -252,9 +250,8 @@ def _looked(ready: Prepared, problem: Problem, grouping: Grouping, seed: int, pr
     def trust(said: Expected) -> Array:
         return cells(said)[some.domain, strata.labels[rows]]
 
-    if (weight := trust(expected)).min() < CLEARER:
-        expected = out_of_row(some, weight, progress)
-    suspicion = suspicious(some, expected, trust, progress)
+    fits = with_trust(some, expected, trust, progress)
+    suspicion, expected = suspicious(some, fits, trust, progress), fits[-1]
     used = problem
     if suspicion.flagged and len(suspicion.flagged) < problem.X.shape[1]:
         # Noise is what is left without features that mean something else in every domain.
