@@ -26,6 +26,7 @@ NAMES = (
     "judging",
     "fits",
     "scale",
+    "rows",
     "detection",
     "loader",
 )

@@ -86,7 +86,7 @@ def quality(
     from rpo.exceptions import InputError
     from rpo.io import check_not_input
     from rpo.judging import quality as judge
-    from rpo.judging.named import NAMED
+    from rpo.judging.learners import NAMED
     from rpo.tables import write_table
     from rpo.tables.dataset import Dataset
 

@@ -12,9 +12,8 @@ from rpo.exceptions import InputError
 from rpo.frames.preparing import FEWEST_ROWS, Prepared
 from rpo.functional.ridge import Array
 from rpo.grouping.strata import NamedStrata, check_grouping
-from rpo.io import AskedTask, Grouping
+from rpo.io import AskedTask, Grouping, one_thread
 from rpo.judging.columns import judge_columns
-from rpo.judging.copies import copied
 from rpo.judging.features import Suspicion, features_table, suspicious, with_trust
 from rpo.judging.inputs import given_predictions, prepared, row_weights, unit_codes
 from rpo.judging.levels import Levels, label_noise, number_noise
@@ -24,6 +23,7 @@ from rpo.judging.result import Quality
 from rpo.judging.strata import strata_of, strata_table
 from rpo.judging.tables import (
     cells_table,
+    copied,
     domains_table,
     errors_by_domain,
     mean_weight,
@@ -36,7 +36,6 @@ from rpo.judging.tables import (
     sources,
 )
 from rpo.progress import Show
-from rpo.threads import one_thread
 
 __all__ = ["Quality", "judge", "quality"]
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from rpo.exceptions import InputError
 from rpo.frames.columns import Array, as_text
+from rpo.io import one_thread
 from rpo.judging.many.sums import Sums, added
 from rpo.models.new_domains import outputs_of
 from rpo.tables.batches import check_finite, filled, numbers_of, places
@@ -19,7 +20,6 @@ from rpo.tables.model import TableModel, lacking_words
 from rpo.tables.new_sums import NewRows, new_domains, new_sums
 from rpo.tables.passes import Given, passed
 from rpo.tables.streaming import Running
-from rpo.threads import one_thread
 
 
 @dataclass(frozen=True, eq=False)

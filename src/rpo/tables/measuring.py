@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rpo.exceptions import InputError
 from rpo.frames.columns import Array, Column
 from rpo.grouping import ColumnStrata, Strata
+from rpo.io import one_thread
 from rpo.judging.many import ColumnRuler, Remarkable, Ruler
 from rpo.judging.many.sums import Sums, added
 from rpo.judging.tables import MOST_ROWS
@@ -19,7 +20,6 @@ from rpo.tables.dataset import Dataset, Part, decoded
 from rpo.tables.drawing import packed, unpacked
 from rpo.tables.passes import Given
 from rpo.tables.reading import frame_of
-from rpo.threads import one_thread
 
 ARRAYS = ("y", "value", "size", "domain", "stratum", "row", "file")
 

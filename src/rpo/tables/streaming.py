@@ -13,7 +13,7 @@ from rpo.exceptions import InputError
 from rpo.frames import prepare
 from rpo.frames.preparing import Prepared
 from rpo.grouping import ColumnStrata, Strata
-from rpo.io import AskedTask, Grouping, few
+from rpo.io import AskedTask, Grouping, few, one_thread
 from rpo.judging import Quality
 from rpo.judging.many import ColumnRuler, Ruler, of_all_rows
 from rpo.judging.many.sums import Sums
@@ -24,7 +24,6 @@ from rpo.tables.dataset import Dataset, skipped_words
 from rpo.tables.drawing import SAMPLE_ROWS, Counting, Drawing, Drawn, check_counts, counted, drawn, shares
 from rpo.tables.measuring import Measures, Measuring, Roles, measured
 from rpo.tables.passes import Kept, Spread, one_by_one, passed
-from rpo.threads import one_thread
 
 OTHER = "other combinations"
 MOST_NAMED = 8
@@ -125,7 +124,7 @@ def judge_dataset(
         seen = look(ready, grouping=grouping, estimator=estimator, random_state=seed, progress=running.progress)
         base = told(ready, seen, seed)
     ready = replace(ready, notes=(*ready.notes, *sample.notes))
-    work = _measuring(sample, seen, grouping)
+    work = measuring_of(sample, seen, grouping)
     made = _digest(sample.digest, ready.task, str(ready.columns), grouping, str(estimator), seen.strata.names)
     kept = None if running.checkpoint is None else Kept(running.checkpoint, made)
     found, _ = passed(
@@ -150,7 +149,9 @@ def judge_dataset(
         return of_all_rows(base, seen, sums, work.columns, found.remarkable(), scope, seed)
 
 
-def _measuring(sample: Sample, seen: Seen, grouping: Grouping) -> Measuring:
+def measuring_of(sample: Sample, seen: Seen | None = None, grouping: Grouping = "auto") -> Measuring:
+    """How every row is measured by what was seen of a sample; without it, that is looked at now."""
+    seen = look(sample.ready, grouping=grouping, progress=False) if seen is None else seen
     ready = sample.ready
     names, code = np.unique(ready.domains, return_inverse=True)
     strata: Strata | ColumnStrata | None = seen.strata.found

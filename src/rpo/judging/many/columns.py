@@ -12,9 +12,9 @@ from rpo.frames.columns import MOST_CATEGORIES, Column
 from rpo.frames.preparing import Prepared
 from rpo.functional.ridge import Array
 from rpo.judging.columns import Columns
+from rpo.judging.columns.comparisons import shift_error
 from rpo.judging.columns.judge import means_by_domain, shares_by_domain
 from rpo.judging.columns.profiles import Labels, Numbers, Rows, between_fences, differences
-from rpo.judging.columns.shifts import shift_error
 from rpo.judging.many.sums import Sums, by_group
 
 

@@ -1,0 +1,139 @@
+"""More rows than memory: rows per second of every pass over a dataset beside pyarrow's own reading, and memory.
+
+`python -m benchmarks.rows MILLIONS [FOLDER]` makes a dataset of as many million rows × 20 columns (a folder that has it
+already is used as it is) and prints what `rpo quality` takes on it with one process and with two.
+"""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.timing import Row, row
+from rpo.io import one_thread
+from rpo.judging.many.sums import Sums
+from rpo.tables.dataset import Dataset, open_dataset
+from rpo.tables.drawing import Counting, Drawing
+from rpo.tables.measuring import Measuring
+from rpo.tables.passes import passed
+from rpo.tables.streaming import Running, draw, measuring_of
+
+FILE_ROWS = 1_000_000
+COMMAND = [sys.executable, "-c", "from rpo.cli import main; main()"]
+
+
+def rows(quick: bool = False) -> list[Row]:
+    """CPU time of each pass, in turn with reading alone; then two workers over one."""
+    with tempfile.TemporaryDirectory() as folder:
+        dataset = open_dataset(str(made(Path(folder), 1, 200_000 if quick else FILE_ROWS)))
+        return [*per_pass(dataset, 1 if quick else 3), *workers(dataset, quick)]
+
+
+def made(folder: Path, files: int, file_rows: int = FILE_ROWS) -> Path:
+    """Files of 18 numbers, one with gaps, a category, fifty sites of which five are noisy, and the target."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for k in range(files):
+        path = folder / f"part-{k:03d}.parquet"
+        if path.exists():
+            continue
+        rng = np.random.default_rng(k)
+        site, x = rng.integers(0, 50, file_rows), rng.normal(size=(18, file_rows))
+        x[0] += site * 0.05
+        y = x[0] + np.sin(2 * x[1]) + x[2] * x[3] / 2
+        y += rng.normal(size=file_rows) * np.where(site < 5, 2.0, 0.7)
+        gap = np.where((site == 7) | (rng.uniform(size=file_rows) < 0.02), np.nan, rng.normal(size=file_rows))
+        columns: dict[str, Any] = {f"x{j}": one for j, one in enumerate(x)}
+        colour = np.array(["red", "green", "blue", "grey", "black", "white"])[rng.integers(0, 6, file_rows)]
+        columns |= {"gap": gap, "colour": colour, "site": np.char.add("site", site.astype(str)), "y": y}
+        unfinished = path.with_suffix(".unfinished")
+        pd.DataFrame(columns).to_parquet(unfinished, index=False)
+        os.replace(unfinished, path)
+    return folder
+
+
+def per_pass(dataset: Dataset, rounds: int) -> list[Row]:
+    """Rows per second of CPU time, and each as a share of reading alone."""
+    quiet = Running(progress=False)
+    with one_thread():
+        sample = draw(dataset, target="y", domain="site", rows=20_000, running=quiet)
+        full = measuring_of(sample)
+    columns = Measuring(full.dataset, full.roles, None, full.columns, None)
+    names = tuple(dataset.columns)
+    share = dict.fromkeys(sample.rows, 0.004)  # as of 50 million rows
+    passes: dict[str, Callable[[Any], object]] = {
+        "pyarrow alone": lambda part: [batch.num_rows for batch in dataset.batches(part)],
+        "counting rows of domains": Counting(dataset, "y", "site"),
+        "drawing a sample": Drawing(dataset, "y", "site", share, names, 0),
+        "statistics of columns by domain": columns,
+        "measuring by models, with these": full,
+    }
+    times: dict[str, list[float]] = {name: [] for name in passes}
+    for turn in range(rounds + 1):
+        for name, work in passes.items():
+            start = time.process_time()
+            for part in dataset.parts:
+                work(part)
+            if turn:  # the first round brings the file into memory
+                times[name].append(time.process_time() - start)
+    rate = {name: dataset.rows / min(some) for name, some in times.items()}
+    found = [row(f"rows: {name}", rate[name] / 1e6, "million rows a second") for name in passes]
+    aims = {"statistics of columns by domain": "at least 1/3"}
+    for name in list(passes)[1:]:
+        found.append(row(f"rows: {name}, of reading alone", rate[name] / rate["pyarrow alone"], aim=aims.get(name, "")))
+    return found
+
+
+def workers(dataset: Dataset, quick: bool) -> list[Row]:
+    """Two processes over one on the statistics of eight parts each; there is more to gain where cores are idle."""
+    from functools import partial
+
+    from rpo.studies.workers import shared
+
+    parts = dataset.parts * (2 if quick else 8)
+    many = Dataset(dataset.name, parts, dataset.schema, dataset.fingerprint)
+    sample = draw(dataset, target="y", domain="site", rows=20_000, running=Running(progress=False))
+    work = measuring_of(sample)
+    elapsed = {}
+    for jobs in (1, 2):
+        spread = partial(shared, jobs=jobs)
+        if jobs > 1:  # workers that are there already
+            passed("start", work, many, Sums(), _forget, spread=spread, progress=False)
+        start = time.perf_counter()
+        passed("measuring", work, many, Sums(), _forget, spread=spread, progress=False)
+        elapsed[jobs] = time.perf_counter() - start
+    aim = "at least 1.7 on idle cores"
+    return [row("rows: two processes over one, elapsed", elapsed[1] / elapsed[2], "times", aim)]
+
+
+def _forget(whole: Sums, given: Any, part: Any) -> Sums:  # noqa: ARG001 (as of any pass)
+    return whole
+
+
+def quality(folder: Path, jobs: int) -> dict[str, float]:
+    """What `rpo quality` takes: elapsed and CPU seconds, and the largest memory of a process in GB."""
+    words = ["quality", str(folder), "-t", "y", "-d", "site", "--jobs", str(jobs), "--json"]
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=True)
+    elapsed, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    found = json.loads(done.stdout)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    noisy = sorted(one["domain"] for one in found["domains"] if one["noisy"])
+    assert noisy == [f"site{k}" for k in range(5)], noisy
+    return {"elapsed s": elapsed, "CPU s": cpu, "GB": after.ru_maxrss / 2**20, "rows": found["overview"]["rows"]}
+
+
+if __name__ == "__main__":
+    millions = int(sys.argv[1])
+    with tempfile.TemporaryDirectory() as place:
+        given = made(Path(sys.argv[2] if len(sys.argv) > 2 else place), millions)
+        for number in (1, 2):
+            print(number, "processes:", quality(given, number), flush=True)
