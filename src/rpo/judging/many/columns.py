@@ -55,28 +55,38 @@ class ColumnRuler:
 
     def measure(self, values: Sequence[Array], X: Array, y: NDArray[Any], domain: NDArray[np.intp]) -> Sums:
         """Sums of rows: `values` are numbers with NaN for gaps, or places of categories (−1 others, NaN gaps)."""
-        n, sums = self.n_domains, Sums()
+        n, sums, place = self.n_domains, Sums(), 0
         known, total, squares = np.zeros((n, len(values))), list[Array](), list[Array]()
+        features: list[tuple[Array, Array]] = []
         rows = by_group(domain, None, n)
         for j, (value, fence, label) in enumerate(zip(values, self.fences, self.labels, strict=True)):
+            own = range(place, place := place + len(self.columns[j].outputs))
             there = ~np.isnan(value)
             whole = bool(there.all())
             some, where = (value, domain) if whole else (value[there], domain[there])
             known[:, j] = rows if whole else by_group(where, None, n)
-            if fence is not None:
-                z = between_fences(some, fence)
-                total.append(by_group(where, z, n))
-                squares.append(by_group(where, z * z, n))
+            if fence is None:
+                width = len(label.categories)
+                frequent = some >= 0
+                flat = where[frequent] * width + some[frequent].astype(np.intp)
+                total += list(by_group(flat, None, n * width).reshape(n, width).T)
+                features += [_binary(by_group(domain, X[:, f], n), rows, self.middle[f]) for f in own]
                 continue
-            width = len(label.categories)
-            frequent = some >= 0
-            flat = where[frequent] * width + some[frequent].astype(np.intp)
-            total += list(by_group(flat, None, n * width).reshape(n, width).T)
+            z = between_fences(some, fence)
+            total.append(by_group(where, z, n))
+            squares.append(by_group(where, z * z, n))
+            low, centre, high = fence
+            if whole and low < high and some.min(initial=low) >= low and some.max(initial=high) <= high:
+                # The feature is z in other units: its sums are there.
+                features.append(_moved(total[-1], squares[-1], rows, high - low, centre - float(self.middle[own[0]])))
+            else:
+                about = X[:, own[0]] - self.middle[own[0]]
+                features.append((by_group(domain, about, n), by_group(domain, about * about, n)))
+            if len(own) > 1:  # where values are missing
+                features.append(_binary(rows - known[:, j], rows, self.middle[own[1]]))
         sums["known"], sums["total"] = known, np.stack(total, 1)
         sums["squares"] = np.stack(squares, 1) if squares else np.zeros((n, 0))
-        features = X - self.middle[:-1]
-        sums["features"] = np.stack([by_group(domain, column, n) for column in features.T], 1)
-        sums["feature_squares"] = np.stack([by_group(domain, column * column, n) for column in features.T], 1)
+        sums["features"], sums["feature_squares"] = (np.stack(some, 1) for some in zip(*features, strict=True))
         if self.classes:
             k = by_group(domain * self.classes + y.astype(np.intp), None, n * self.classes)
             sums["classes"] = k.reshape(n, -1)
@@ -126,3 +136,17 @@ class ColumnRuler:
         about = np.where(n > 0, one / np.maximum(n, 1), np.nan)
         left = np.maximum(square - np.nan_to_num(about) * one, 0.0)
         return means_by_domain(names, n.astype(int), about + self.middle[-1], left)
+
+
+def _moved(total: Array, squares: Array, rows: Array, unit: float, by: float) -> tuple[Array, Array]:
+    """Σ(uz + b) and Σ(uz + b)², from Σz and Σz².
+
+    >>> [float(one[0]) for one in _moved(np.array([3.0]), np.array([5.0]), np.array([2.0]), 2.0, 1.0)]
+    [8.0, 34.0]
+    """
+    return unit * total + by * rows, unit**2 * squares + 2 * unit * by * total + by**2 * rows
+
+
+def _binary(ones: Array, rows: Array, middle: float) -> tuple[Array, Array]:
+    """Σ(x − m) and Σ(x − m)² of zeros and ones."""
+    return ones - middle * rows, ones * (1 - 2 * middle) + middle**2 * rows
