@@ -38,6 +38,8 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (
         f"{percent(SHARE)} of what the models left ({percent(FURTHER)} once one was found), with p < {CHANCE} divided "
         "by the number of columns.",
     ]
+    if found.scope is not None:
+        done.insert(0, found.scope.words)
     doubts = [
         "Noise is what these columns do not explain. A cause that no column records looks the same as a wrong value.",
         f"Domains, groups and cells of fewer than {FEWEST_JUDGED[found.task]} rows are not judged.",

@@ -53,7 +53,7 @@ def why(row: dict[str, Any]) -> str:
 def _downloads(found: "Quality", rows: pd.DataFrame) -> list[tuple[str, str, str]]:
     """Name, words and content of each file."""
     files = [("rows-to-check.csv", "These rows as CSV", csv_uri(rows))] if len(rows) else []
-    if len(found.weight) <= MOST_WEIGHTS and (found.weight != 1).any():
+    if found.scope is None and len(found.weight) <= MOST_WEIGHTS and (found.weight != 1).any():
         weights = pd.DataFrame({"row": np.arange(1, len(found.weight) + 1), "weight": found.weight})
         files.append(("weights.csv", "The weight of every row as CSV", csv_uri(weights)))
     return files
