@@ -26,6 +26,10 @@ _GLOB = re.compile(r"[*?\[]")
 MOST_NAMED = 3
 
 
+class UnreadableError(InputError):
+    """A file cannot be read, or not to its end."""
+
+
 @dataclass(frozen=True)
 class Part:
     """Some rows of one file; `first` counts rows of the dataset before it, `offset` those of its file."""
@@ -37,6 +41,11 @@ class Part:
     offset: int
     keys: tuple[tuple[str, Any], ...] = ()
     """Columns that the names of folders hold."""
+
+    @property
+    def name(self) -> str:
+        """Which rows of which file these are, as one word."""
+        return sha256(f"{self.file} {self.groups}".encode()).hexdigest()[:20]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,14 +104,15 @@ class Dataset:
                 if batch.num_rows:
                     yield batch.select(names) if keys else batch
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise InputError(f"{part.file} cannot be read ({words_of(error)})") from None
+            raise UnreadableError(f"{part.file} cannot be read ({words_of(error)})") from None
 
     def without(self, files: Sequence[str]) -> "Dataset":
         """The same without some of its files."""
         left = [part for part in self.parts if part.file not in files]
         if not left:
             raise InputError(f"no file of {self.name} can be read")
-        return Dataset(self.name, _numbered(left), self.schema, self.fingerprint, (*self.bad, *files), self.partial)
+        other = sha256(" ".join([self.fingerprint, *sorted(files)]).encode()).hexdigest()
+        return Dataset(self.name, _numbered(left), self.schema, other, (*self.bad, *files), self.partial)
 
     def frame(self) -> pd.DataFrame:
         """All of it in memory."""
@@ -212,7 +222,9 @@ def _found(given: str) -> tuple[list[str], dict[str, dict[str, str | None]]]:
         files = [f"{kind}://{name}" for name in listed]
         root = given.rstrip("/")
     else:
-        path_, root = Path(given), given
+        # Absolute, because a worker of a cluster may be somewhere else.
+        path_ = Path(given).absolute()
+        root = given = str(path_)
         if path_.is_dir():
             files = [str(one) for one in path_.rglob("*") if one.is_file()]
         elif path_.is_file():

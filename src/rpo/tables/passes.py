@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from rpo.exceptions import InputError
 from rpo.io import remove_temporaries, write_whole
 from rpo.progress import Bar, Show
-from rpo.tables.dataset import Dataset, Part
+from rpo.tables.dataset import Dataset, Part, UnreadableError
 
 Given = dict[str, NDArray[Any]]
 Work = Callable[[Part], Given]
 Spread = Callable[[Work, Sequence[Part]], Iterator[tuple[int, Given]]]
 Whole = TypeVar("Whole")
-BAD = "cannot be read"  # the name of what a part gives that cannot be
+BAD, WRONG = "cannot be read", "wrong"  # names of what a part gives whose file is bad, or whose rows are
 
 
 def one_by_one(work: Work, parts: Sequence[Part]) -> Iterator[tuple[int, Given]]:
@@ -31,7 +31,7 @@ def one_by_one(work: Work, parts: Sequence[Part]) -> Iterator[tuple[int, Given]]
 
 @dataclass(frozen=True)
 class Guarded:
-    """Work whose bad files are told by what it gives: an error would take the other parts with it."""
+    """Work whose errors of input are told by what it gives: raised, they would take the other parts with them."""
 
     work: Work
 
@@ -39,8 +39,10 @@ class Guarded:
         """What the work gives, or why it cannot."""
         try:
             return self.work(part)
-        except InputError as error:
+        except UnreadableError as error:
             return {BAD: np.array(str(error))}
+        except InputError as error:
+            return {WRONG: np.array(str(error))}
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Kept:
 
     def place(self, name: str, part: Part) -> Path:
         """The file of a part."""
-        return self.folder / f"{name}-{self.digest[:16]}" / f"{part.first}.npz"
+        return self.folder / f"{name}-{self.digest[:16]}" / f"{part.name}.npz"
 
     def read(self, name: str, part: Part) -> Given | None:
         """What a part gave, if it is there and whole."""
@@ -86,29 +88,39 @@ def passed(
     progress: Show = "auto",
 ) -> tuple[Whole, list[str]]:
     """What all parts gave, added up in their order; and files that turned out bad, if these may be skipped."""
-    parts, found, bad = dataset.parts, dict[int, Given](), list[str]()
-    whole, turn = start, 0
+    parts, bad, whole, guarded = dataset.parts, list[str](), start, Guarded(work)
+    waiting = dict[int, Given]()  # what came before its turn; what is kept waits in its file
     if kept is not None:
         remove_temporaries(kept.place(name, parts[0]).parent)
-        found = {place: one for place, part in enumerate(parts) if (one := kept.read(name, part)) is not None}
-    left = [place for place in range(len(parts)) if place not in found]
-    already = sum(parts[place].rows for place in found)
+    there = {place for place, part in enumerate(parts) if kept is not None and kept.place(name, part).exists()}
+    left = [place for place in range(len(parts)) if place not in there]
+
+    def taken(place: int, given: Given) -> None:
+        if WRONG in given:
+            raise InputError(str(given[WRONG].item()))
+        if BAD in given:
+            if not skip_bad:
+                raise InputError(f"{given[BAD].item()}: mend or remove it, or leave it out with --skip-bad")
+            bad.append(parts[place].file)
+            waiting[place] = {}
+        elif kept is not None:
+            kept.write(name, parts[place], given)
+            there.add(place)
+        else:
+            waiting[place] = given
+
+    already = sum(parts[place].rows for place in there)
     with Bar(dataset.rows, name, progress, patience=0.5, unit="rows", done=already) as bar:
-        results = spread(Guarded(work), [parts[place] for place in left]) if left else iter(())
-        while turn < len(parts):
-            if turn in found:
-                whole = add(whole, found.pop(turn), parts[turn])
-                turn += 1
-                continue
-            number, given = next(results)
-            part = parts[left[number]]
-            if BAD in given:
-                if not skip_bad:
-                    raise InputError(f"{given[BAD].item()}: mend or remove it, or leave it out with --skip-bad")
-                bad.append(part.file)
-                given = {}
-            elif kept is not None:
-                kept.write(name, part, given)
-            found[left[number]] = given
-            bar.advance(part.rows)
+        results = spread(guarded, [parts[place] for place in left]) if left else iter(())
+        for turn, part in enumerate(parts):
+            while turn not in waiting and turn not in there:
+                number, given = next(results)
+                taken(left[number], given)
+                bar.advance(parts[left[number]].rows)
+            if kept is not None and turn in there and (found := kept.read(name, part)) is not None:
+                waiting[turn] = found
+            elif turn not in waiting:  # its file was damaged
+                taken(turn, guarded(part))
+                waiting.setdefault(turn, {} if kept is None else kept.read(name, part) or {})
+            whole = add(whole, waiting.pop(turn), part)
     return whole, bad

@@ -90,7 +90,10 @@ def draw(
     options: dict[str, Any] = {"spread": running.spread, "skip_bad": running.skip_bad, "progress": running.progress}
     options["kept"] = None if running.checkpoint is None else Kept(running.checkpoint, digest)
     found, bad = passed("counting", Counting(dataset, target, domain), dataset, dict[str, int](), counted, **options)
-    dataset = dataset.without(bad) if bad else dataset
+    if bad:
+        dataset = dataset.without(sorted(set(bad)))
+        digest = _digest(dataset.fingerprint, target, domain, sorted(drop), seed, rows)
+        options["kept"] = None if running.checkpoint is None else Kept(running.checkpoint, digest)
     count, without = check_counts(found, target, domain)
     share = dict(zip(count, shares(list(count.values()), rows).tolist(), strict=True))
     work = Drawing(dataset, target, domain, share, tuple(names), seed)
@@ -181,4 +184,5 @@ def _with_others(seen: Seen, sums: Sums, strata: Strata | ColumnStrata | None) -
 
 
 def _digest(*words: object) -> str:
-    return sha256(repr((version("rpo"), *words)).encode()).hexdigest()
+    versions = [version(name) for name in ("rpo", "numpy", "scikit-learn", "pyarrow")]
+    return sha256(repr((versions, words)).encode()).hexdigest()
