@@ -21,7 +21,7 @@ FURTHER = 0.02  # the same once a feature was found: what one confounder explain
 CHANCE, CHANCE_FURTHER = 0.001, 0.01
 NOTHING = 1e-4  # of the target's deviation: what is left below it is rounding and shrinkage, and has any slope
 CLEARER = 0.5  # where some rows say less than half of others, a fit that knows it sees more clearly
-TREES, LEAF, ROWS = 50, 5, 2_000  # trees of the residuals' size, and the rows that each sees at most
+TREES, LEAF, ROWS = 30, 5, 1_000  # trees of the residuals' size, and the rows that each sees at most
 FAR = 2.5  # times the usual size: what differs by less may be the very difference that is looked for
 MOST = 10  # looked for one after another, each with a new fit
 
