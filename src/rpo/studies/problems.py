@@ -25,6 +25,8 @@ class Problem:
     train: Data
     validation: Data
     tests: Mapping[str, Data]
+    unit: float = 1.0
+    """What one unit of the target is in that of the results."""
 
     @property
     def bytes(self) -> int:
@@ -46,6 +48,7 @@ ELSEWHERE = {
     "digits": "rpo.paper.digit_problems",
     "photos": "rpo.paper.photo_problems",
     "nico": "rpo.paper.photo_problems",
+    "real": "rpo.paper.real.problem",
 }
 
 
