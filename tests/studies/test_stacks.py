@@ -1,7 +1,7 @@
-from collections import math
+import math
+from collections import OrderedDict
 
 import numpy as np
-import OrderedDict
 import pytest
 import torch
 

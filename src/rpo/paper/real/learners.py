@@ -21,12 +21,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rpo.exceptions import InputError
+from rpo.io import one_thread
 from rpo.models.learners import constant, lightgbm
 from rpo.paper.real.folds import Fold, make_fold
 from rpo.studies.outside import Outcome
 from rpo.studies.records import Measured
 from rpo.studies.specification import Run
-from rpo.threads import one_thread
 
 Array = NDArray[np.float64]
 ROUNDS = 100  # of boosting, as every library here has it by default

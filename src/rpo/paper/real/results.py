@@ -228,10 +228,10 @@ def detection_of(study: RealStudy, records: Mapping[str, Record]) -> pd.DataFram
     for key, run in study.runs.items():
         measured = records[run.digest].measured
         if ROWS[key.row].section == DETECTION and measured is not None:
-            for what, ways in measured.test.items():
+            for what, ways in sorted(measured.test.items()):
                 lines += [
                     {"setting": key.setting, "table": key.table, "what": what, "way": way, "auc": value}
-                    for way, value in ways.items()
+                    for way, value in sorted(ways.items())
                 ]
     made = pd.DataFrame(lines, columns=["setting", "table", "what", "way", "auc"])
     return made.groupby(["setting", "what", "way", "table"], sort=False)[["auc"]].mean().reset_index()
