@@ -18,7 +18,7 @@ from rpo.engine.trained import cut
 from rpo.functional.penalties import optimal_lambda
 from rpo.studies.metrics import measure, risk_of_domain
 from rpo.studies.outside import is_outside, work_of
-from rpo.studies.problems import Problem, load
+from rpo.studies.problems import Problem, load, outline
 from rpo.studies.records import Measured, Record, versions
 from rpo.studies.references import REFERENCES
 from rpo.studies.specification import Number, Run, canonical
@@ -69,9 +69,10 @@ def pack(runs: Iterable[Run], width: int | None = None) -> list[list[Run]]:
     known: dict[bytes, Shape] = {}  # the shape of a data set does not depend on the seed
 
     def shape_of(run: Run) -> Shape:
-        key = canonical(run.data.model_dump(mode="json"))
+        data = outline(run.data)
+        key = canonical(data.model_dump(mode="json"))
         if key not in known:
-            known[key] = Shape.of(load(run.data, run.seed).train)
+            known[key] = Shape.of(load(data, run.seed).train)
         return known[key]
 
     # Runs of other libraries come together by their data, whatever the method: what they share is done once.

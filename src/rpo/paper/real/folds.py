@@ -41,7 +41,7 @@ class Fold:
         return self.train.task == "classification"
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=64)
 def real_table(name: str, rows: int) -> Prepared:
     """A real table as numbers, of a larger one a sample of about so many rows."""
     table = load_real(name)
