@@ -1,10 +1,12 @@
 """Runs that no engine trains: learners of other libraries, which one module does for all runs of the same data.
 
-Their methods are named `family:learner`; a family's module has `work`, and is imported when one is asked for.
+Their methods are named `family:learner`; a family's module is imported when one is asked for. It has `work`, and
+`versions`, of what its results depend on besides this package.
 """
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import Any
 
 from rpo.studies.records import Measured
 from rpo.studies.specification import Run
@@ -27,5 +29,15 @@ def is_outside(method: str) -> bool:
 
 def work_of(method: str) -> Work:
     """What does runs of that method, all of one data set and seed; it raises only what is no run's fault."""
-    found: Work = import_module(FAMILIES[method.partition(":")[0]]).work
+    found: Work = _family(method).work
     return found
+
+
+def versions_of(method: str) -> dict[str, str]:
+    """What its results depend on besides this package."""
+    found: dict[str, str] = _family(method).versions()
+    return found
+
+
+def _family(method: str) -> Any:
+    return import_module(FAMILIES[method.partition(":")[0]])

@@ -1,10 +1,11 @@
 """Runs packed into stacks, and one stack trained and measured: what a worker does."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from math import prod
 from time import process_time
+from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
@@ -17,7 +18,7 @@ from rpo.engine.plugins import check_same
 from rpo.engine.trained import cut
 from rpo.functional.penalties import optimal_lambda
 from rpo.studies.metrics import measure, risk_of_domain
-from rpo.studies.outside import is_outside, work_of
+from rpo.studies.outside import is_outside, versions_of, work_of
 from rpo.studies.problems import Problem, load, outline
 from rpo.studies.records import Measured, Record, versions
 from rpo.studies.references import REFERENCES
@@ -109,8 +110,8 @@ def run_stack(runs: Sequence[Run], steps: int | None = None) -> list[Record]:
     `steps` cuts the training short, for estimates of the time.
     """
     if is_outside(runs[0].method):
-        found = work_of(runs[0].method)(runs)
-        return [_record(run, outcome, seconds) for run, (outcome, seconds) in zip(runs, found, strict=True)]
+        found, more = work_of(runs[0].method)(runs), versions_of(runs[0].method)
+        return [_record(run, outcome, seconds, more) for run, (outcome, seconds) in zip(runs, found, strict=True)]
     if runs[0].method not in REFERENCES:
         check_same(get_method(runs[0].method), runs[0].source)
     torch.set_num_threads(1)
@@ -125,12 +126,14 @@ def run_stack(runs: Sequence[Run], steps: int | None = None) -> list[Record]:
     return [_record(run, outcome, seconds) for run, outcome in zip(runs, outcomes, strict=True)]
 
 
-def _record(run: Run, outcome: Measured | str, seconds: float) -> Record:
+def _record(
+    run: Run, outcome: Measured | str, seconds: float, more: Mapping[str, str] = MappingProxyType({})
+) -> Record:
     if isinstance(outcome, Measured) and not outcome.finite:
         outcome = "the model's output is not finite"
     if isinstance(outcome, str):
-        return Record(run=run, status="failed", reason=outcome, seconds=seconds, versions=versions())
-    return Record(run=run, status="done", measured=outcome, seconds=seconds, versions=versions())
+        return Record(run=run, status="failed", reason=outcome, seconds=seconds, versions={**versions(), **more})
+    return Record(run=run, status="done", measured=outcome, seconds=seconds, versions={**versions(), **more})
 
 
 def _without(place: int, data: Data) -> list[Model]:

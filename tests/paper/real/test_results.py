@@ -14,10 +14,11 @@ from rpo.studies.records import Measured, Record
 LOSS = {"ridge": 1.0, "hgb": 4.0, "forest": 2.25, "quality-auto": 0.81}
 
 
-def records_of(study, loss, failed=()):
+def records_of(study, loss, failed=(), rules=("f1",)):
     """Records as if runs had been done: the loss of a row by its name, a little more for every seed."""
     found = {}
     for key, run in study.runs.items():
+        versions = {"rpo": "1", "rules": rules[key.seed % len(rules)]}
         if key.row in failed:
             found[run.digest] = Record(run=run, status="failed", reason="no luck", seconds=1, versions={})
             continue
@@ -28,7 +29,7 @@ def records_of(study, loss, failed=()):
         if key.row == "quality-auto":
             test["judgement"] = {"unevenness": 0.3 if key.setting == "domains-30" else 0.0, "weighted": 1.0}
         measured = Measured(validation_risk=[], validation_irm=[], test=test)
-        found[run.digest] = Record(run=run, status="done", measured=measured, seconds=1, versions={"rpo": "1"})
+        found[run.digest] = Record(run=run, status="done", measured=measured, seconds=1, versions=versions)
     return found
 
 
@@ -145,22 +146,25 @@ def test_the_page_says_what_failed_and_what_is_not_installed(study, monkeypatch,
     found = make_results(study, records_of(study, plain, failed=("forest",)))
     study.__dict__["missing"] = {"gpboost": "gpboost"}
     figures = (tmp_path / "a.png", tmp_path / "b.png")
-    text = section(found, "rpo bench real", figures, tmp_path / "page.md", "abc123, second freeze", ["f1"])
+    text = section(found, "rpo bench real", figures, tmp_path / "page.md", "abc123, second freeze")
     assert "random forest failed in 12 folds of 2 tables (first: exam, no luck)" in text
     assert "GPBoost: not run, gpboost is not installed (`pip install 'rpo[real]'`)." in text
-    assert "frozen: abc123, second freeze" in text
-    assert "under one set of rules (fingerprint of `judging` and `models`: f1)" in text
+    assert (
+        "All of Quality was run under one set of rules (fingerprint of `judging` and `models`: f1); frozen: abc123"
+        in text
+    )
     assert "| bad domains, 30 %: rows | 0.90 | 0.80 | 2 of 2 |" in text
     assert words_of(text) < 2_000
     assert "nan" not in text
-    changed = section(found, "rpo bench real", figures, tmp_path / "page.md", "", ["f1", "f2"])
-    assert "The rules changed between runs (fingerprints f1, f2)" in changed
+    changed = make_results(study, records_of(study, plain, rules=("f1", "f2")))
+    text = section(changed, "rpo bench real", figures, tmp_path / "page.md", "")
+    assert "The rules of Quality changed between runs (fingerprints f1, f2)" in text
 
 
 def test_a_page_of_every_row_is_below_two_thousand_words(tmp_path):
     study = real_study("paper", ["exam", "contraception", "rice"])
     found = make_results(study, {**records_of(study, lambda key: 1.0)})
-    text = section(found, "rpo bench real", (tmp_path / "a.png",) * 2, tmp_path / "page.md", "", ["f1"])
+    text = section(found, "rpo bench real", (tmp_path / "a.png",) * 2, tmp_path / "page.md", "")
     assert words_of(text) < 2_000
     for row in ROWS.values():
         assert row.label in text or row.name == "detect" or row.name.endswith("-true")  # columns of their own

@@ -32,7 +32,6 @@ def real(asked: Asked, tables: Tables = "", frozen: Frozen = "") -> None:
         rpo bench real --profile paper --page docs/results/real.md --figures docs/figures
     """
     from rpo.paper.real.results import make_results
-    from rpo.paper.real.rules import fingerprint, noted
     from rpo.paper.real.study import real_study
 
     study = real_study(asked.profile, [name for name in tables.split(",") if name], asked.seeds)
@@ -42,8 +41,7 @@ def real(asked: Asked, tables: Tables = "", frozen: Frozen = "") -> None:
     if records is None:
         return
     results = make_results(study, records)
-    rules = noted(asked.folder, fingerprint())
-    written = _write(asked, results, frozen, rules)
+    written = _write(asked, results, frozen)
     if asked.as_json:
         said = {
             "summary": results.summary.to_dict("records"),
@@ -57,7 +55,7 @@ def real(asked: Asked, tables: Tables = "", frozen: Frozen = "") -> None:
     _print(results, written)
 
 
-def _write(asked: Asked, results: "RealResults", frozen: str, rules: list[str]) -> "list[Path]":
+def _write(asked: Asked, results: "RealResults", frozen: str) -> "list[Path]":
     """The figures, every error and the page; the paths."""
     from rpo.io import write_whole
     from rpo.paper.real.figures import curve_figure, dots_figure
@@ -71,7 +69,7 @@ def _write(asked: Asked, results: "RealResults", frozen: str, rules: list[str]) 
     for path, table in zip(files, (results.errors, results.summary, results.gains), strict=True):
         write_whole(path, table.to_csv(index=False))
     page = asked.page or asked.folder / "real.md"
-    put(page, "real", section(results, asked.command, (dots[0], curve[0]), page, frozen, rules))
+    put(page, "real", section(results, asked.command, (dots[0], curve[0]), page, frozen))
     return [*dots, *curve, *files, page]
 
 

@@ -2,7 +2,8 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
+from importlib.metadata import version
 from importlib.util import find_spec
 from time import process_time
 from typing import Any
@@ -24,6 +25,7 @@ from rpo.exceptions import InputError
 from rpo.io import one_thread
 from rpo.models.learners import constant, lightgbm
 from rpo.paper.real.folds import Fold, make_fold
+from rpo.paper.real.rules import fingerprint
 from rpo.studies.outside import Outcome
 from rpo.studies.records import Measured
 from rpo.studies.specification import Run
@@ -50,6 +52,17 @@ def installed(name: str) -> bool:
     True
     """
     return name not in NEEDS or find_spec(NEEDS[name]) is not None
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Of the libraries that learners are from, and the fingerprint of our own rules.
+
+    >>> "rules" in versions()
+    True
+    """
+    found = {module: version(module) for name, module in NEEDS.items() if installed(name)}
+    return {"rules": fingerprint(), "scikit-learn": version("scikit-learn"), **found}
 
 
 def work(runs: Sequence[Run]) -> list[Outcome]:

@@ -1,11 +1,9 @@
 """The page of the study: the answer first, then tables, figures and how it was done; all from the records."""
 
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 
 from rpo.datasets.recipes import recipe_of
-from rpo.paper.real.learners import NEEDS, installed
 from rpo.paper.real.planting import DEVIATIONS, SETTINGS, THINNED, WRONG
 from rpo.paper.real.quality import ESTIMATORS, THEIRS
 from rpo.paper.real.results import DRAWS, RealResults
@@ -16,9 +14,7 @@ from rpo.studies.page import link
 WAYS = {"quality": "judged", "permuted": "permuted", "true": "true noise"}
 
 
-def section(
-    results: RealResults, command: str, figures: tuple[Path, Path], page: Path, frozen: str, rules: Sequence[str]
-) -> str:
+def section(results: RealResults, command: str, figures: tuple[Path, Path], page: Path, frozen: str) -> str:
     """The page between its marks."""
     dots, curve = (link(path, page) for path in figures)
     stock = ", ".join(ROWS[name].label for name in BEST_OF)
@@ -49,7 +45,7 @@ def section(
         "random forest; its score of a domain is the mean over the rows.",
         detection_table(results),
         "## How",
-        _listed(protocol(results, frozen, rules)),
+        _listed(protocol(results, frozen)),
     ]
     return "\n\n".join(block for block in blocks if block)
 
@@ -151,14 +147,13 @@ def failures(results: RealResults) -> list[str]:
     ]
 
 
-def protocol(results: RealResults, frozen: str, rules: Sequence[str]) -> list[str]:
+def protocol(results: RealResults, frozen: str) -> list[str]:
     """Everything that a reader needs to judge or repeat it."""
     study, profile = results.study, results.study.profile
     classes = sum(recipe_of(name).task == "classification" for name in study.tables)
-    peers = {module: version(module) for name, module in NEEDS.items() if installed(name)}
-    versions = ", ".join(f"{name} {value}" for name, value in sorted({**results.versions, **peers}.items()))
-    one = f"All runs are under one set of rules (fingerprint of `judging` and `models`: {rules[0]})"
-    under = one if len(rules) == 1 else f"The rules changed between runs (fingerprints {', '.join(rules)})"
+    one = "All of Quality was run under one set of rules (fingerprint of `judging` and `models`: {})"
+    several = "The rules of Quality changed between runs (fingerprints {})"
+    under = (several if len(results.rules) > 1 else one).format(", ".join(results.rules))
     networks = f"; networks {_amounts(profile.networks)}" if profile.networks else ""
     without = f" Left out for their time: {', '.join(profile.left_out)}." if profile.left_out else ""
     return [
@@ -179,7 +174,7 @@ def protocol(results: RealResults, frozen: str, rules: Sequence[str]) -> list[st
         "its share); seeds that deal the domains × folds held out of each: "
         f"{_amounts(profile.learners)}{networks}.{without} `--profile full` cuts nothing.",
         f"{under}{f'; frozen: {frozen}' if frozen else ''}.",
-        f"{len(study.runs):,} runs, {results.seconds / 3600:.1f} hours of one core; {versions}.",
+        f"{len(study.runs):,} runs, {results.seconds / 3600:.1f} hours of one core; {', '.join(results.versions)}.",
     ]
 
 

@@ -1,6 +1,6 @@
 """What the records of the study show: errors over the best stock learner, gains of the weights, detection."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +41,10 @@ class RealResults:
     detection: pd.DataFrame
     failed: pd.DataFrame
     seconds: float
-    versions: Mapping[str, str]
+    versions: tuple[str, ...]
+    """Names and versions of what the records were made with."""
+    rules: tuple[str, ...]
+    """Fingerprints of the rules that Quality was run under."""
 
 
 def make_results(study: RealStudy, records: Mapping[str, Record]) -> RealResults:
@@ -60,8 +63,14 @@ def make_results(study: RealStudy, records: Mapping[str, Record]) -> RealResults
         detection=detection_of(study, records),
         failed=failed,
         seconds=sum(record.seconds for record in known),
-        versions={name: value for record in known for name, value in record.versions.items()},
+        versions=_seen(known, lambda name: name != "rules"),
+        rules=tuple(one.removeprefix("rules ") for one in _seen(known, lambda name: name == "rules")),
     )
+
+
+def _seen(records: Sequence[Record], chosen: Callable[[str], bool]) -> tuple[str, ...]:
+    found = {f"{name} {value}" for record in records for name, value in record.versions.items() if chosen(name)}
+    return tuple(sorted(found))
 
 
 def losses(study: RealStudy, records: Mapping[str, Record]) -> tuple[pd.DataFrame, pd.DataFrame]:
