@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
 def _reached(address: str | None) -> str | None:
     """The address, once somebody answers there: known before anything is computed."""
+    if address is None:
+        return None
     from rpo.studies.scheduler import reached
 
-    return None if address is None else reached(address)
+    return reached(address)
 
 
 Cluster = Annotated[
