@@ -15,6 +15,9 @@ FORMAT: Literal[1] = 1
 # A number; "formula" for λ = (Σ_e 1/N_e)^(2/5) of the run's own data; None to leave it to the method.
 Number = float | Literal["formula"] | None
 
+# What training rows count by the judgement of `rpo.quality`: its weights, or controls that lack their place.
+Judged = Literal["weights", "permuted", "uniform"]
+
 
 class Frozen(BaseModel):
     """A value that knows its fields and refuses any other."""
@@ -23,10 +26,12 @@ class Frozen(BaseModel):
 
 
 class DataSpec(Frozen):
-    """A data set by name (`rpo.studies.problems`), and its options without the seed."""
+    """A data set by name (`rpo.studies.problems`), its options without the seed, and whether its rows are judged."""
 
     name: str
     options: dict[str, JsonValue] = {}
+    judged: Judged | None = None
+    """What is made of the judgement of the training rows (`rpo.studies.judged`)."""
 
 
 class Training(Frozen):
@@ -63,9 +68,13 @@ class Run(Frozen):
         >>> Run(data=DataSpec(name="confounded"), method="rpo", seed=1).digest
         'b6fd3506bb9fbf39c67d'
         """
-        # Left out where they say nothing: digests are those of the time before there were versions and plugins.
-        usual = {name for name, value in (("version", 1), ("source", "")) if getattr(self, name) == value}
-        return sha256(self.model_dump(mode="json", exclude=usual))[:20]
+        # Left out where they say nothing: digests are those of the time before there were versions, plugins and
+        # judgements.
+        content = self.model_dump(mode="json")
+        for some, name, usual in ((content, "version", 1), (content, "source", ""), (content["data"], "judged", None)):
+            if some[name] == usual:
+                del some[name]
+        return sha256(content)[:20]
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy that does not take the digest along: with another field it is another run."""
@@ -108,7 +117,7 @@ def complete(run: Run) -> Run:
         raise InputError(f"data set {run.data.name!r} has no option {unknown[0]!r}: it has {', '.join(defaults)}")
     # Through JSON, so that a tuple and a list are the same option.
     options = json.loads(canonical(defaults | run.data.options))
-    data = DataSpec(name=run.data.name, options=options)
+    data = DataSpec(name=run.data.name, options=options, judged=run.data.judged)
     if run.method in REFERENCES:
         return run.model_copy(update={"data": data})
     method = get_method(run.method)
