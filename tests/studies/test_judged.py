@@ -12,6 +12,7 @@ from rpo.studies import judged as module
 from rpo.studies import problems
 from rpo.studies.judged import RATIO, bounded, judged, permuted
 from rpo.studies.problems import Problem, load, problem
+from rpo.studies.rules import fingerprint
 from rpo.studies.specification import DataSpec, Run, complete
 from rpo.studies.stacks import pack
 
@@ -92,6 +93,9 @@ def test_a_run_on_judged_rows_is_another_run_and_others_keep_their_name():
     ]
     assert len({run.digest for run in runs}) == 4
     assert [run.data.judged for run in runs] == [None, "weights", "permuted", "uniform"]
+    assert [run.data.rules for run in runs] == ["", *[fingerprint()] * 3]
+    other = runs[1].model_copy(update={"data": runs[1].data.model_copy(update={"rules": "other"})})
+    assert other.digest != runs[1].digest
     assert Run(data=DataSpec(name="confounded"), method="rpo", seed=1).digest == "b6fd3506bb9fbf39c67d"
     with pytest.raises(ValueError, match="judged"):
         DataSpec(name="confounded", judged="loosely")

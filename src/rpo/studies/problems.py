@@ -25,6 +25,8 @@ class Problem:
     train: Data
     validation: Data
     tests: Mapping[str, Data]
+    unit: float = 1.0
+    """What one unit of the target is in that of the results."""
 
     @property
     def bytes(self) -> int:
@@ -46,7 +48,21 @@ ELSEWHERE = {
     "digits": "rpo.paper.digit_problems",
     "photos": "rpo.paper.photo_problems",
     "nico": "rpo.paper.photo_problems",
+    "real": "rpo.paper.real.problem",
 }
+
+
+# Options that change no shape, and are dear: what they are when only the shape is asked for.
+SHAPELESS: dict[str, Any] = {"real": {"strata": False}}
+
+
+def outline(data: DataSpec) -> DataSpec:
+    """A data set of the same shape that is cheaper to load: a judgement changes none.
+
+    >>> outline(DataSpec(name="real", options={"table": "exam", "strata": True})).options
+    {'table': 'exam', 'strata': False}
+    """
+    return DataSpec(name=data.name, options={**data.options, **SHAPELESS.get(data.name, {})})
 
 
 def problem(name: str) -> Callable[[Callable[..., Problem]], Callable[..., Problem]]:
@@ -100,12 +116,7 @@ def _judged(data: DataSpec, seed: int) -> Problem:
     from rpo.studies.judged import judged  # learners that most studies do without
 
     assert data.judged is not None
-    return judged(load(unjudged(data), seed), data.judged, seed)
-
-
-def unjudged(data: DataSpec) -> DataSpec:
-    """The same data as they are."""
-    return data.model_copy(update={"judged": None})
+    return judged(load(DataSpec(name=data.name, options=data.options), seed), data.judged, seed)
 
 
 def same_options(source: Callable[..., Any]) -> Callable[[Callable[..., Problem]], Callable[..., Problem]]:

@@ -9,6 +9,8 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from rpo.studies.rules import fingerprint
+
 # Raise it when the same specification no longer gives the same result, so that old records are not taken for new.
 FORMAT: Literal[1] = 1
 
@@ -32,6 +34,8 @@ class DataSpec(Frozen):
     options: dict[str, JsonValue] = {}
     judged: Judged | None = None
     """What is made of the judgement of the training rows (`rpo.studies.judged`)."""
+    rules: str = ""
+    """Fingerprint of the code that judges them (`complete` writes it): other rules are another run."""
 
 
 class Training(Frozen):
@@ -71,8 +75,10 @@ class Run(Frozen):
         # Left out where they say nothing: digests are those of the time before there were versions, plugins and
         # judgements.
         content = self.model_dump(mode="json")
-        for some, name, usual in ((content, "version", 1), (content, "source", ""), (content["data"], "judged", None)):
-            if some[name] == usual:
+        data = content["data"]
+        usual = ((content, "version", 1), (content, "source", ""), (data, "judged", None), (data, "rules", ""))
+        for some, name, value in usual:
+            if some[name] == value:
                 del some[name]
         return sha256(content)[:20]
 
@@ -105,6 +111,7 @@ def complete(run: Run) -> Run:
     ({'c': 0.001, 'lr': 0.01}, [1.0, 0.6, 0.3])
     """
     from rpo.methods import get_method
+    from rpo.studies.outside import is_outside
     from rpo.studies.problems import get_problem
     from rpo.studies.references import REFERENCES
 
@@ -117,8 +124,9 @@ def complete(run: Run) -> Run:
         raise InputError(f"data set {run.data.name!r} has no option {unknown[0]!r}: it has {', '.join(defaults)}")
     # Through JSON, so that a tuple and a list are the same option.
     options = json.loads(canonical(defaults | run.data.options))
-    data = DataSpec(name=run.data.name, options=options, judged=run.data.judged)
-    if run.method in REFERENCES:
+    rules = "" if run.data.judged is None else fingerprint()
+    data = DataSpec(name=run.data.name, options=options, judged=run.data.judged, rules=rules)
+    if run.method in REFERENCES or is_outside(run.method):
         return run.model_copy(update={"data": data})
     method = get_method(run.method)
     formulas = {name: value for name, value in run.numbers.items() if value == "formula"}
