@@ -29,7 +29,7 @@ def real(asked: Asked, tables: Tables = "", frozen: Frozen = "") -> None:
 
         rpo bench real --tables exam,scots
 
-        rpo bench real --profile paper --page docs/results/real.md --figures docs/figures
+        rpo bench real --profile paper --page docs/results/real.md --figures docs/figures/real
     """
     from rpo.paper.real.results import make_results
     from rpo.paper.real.study import real_study

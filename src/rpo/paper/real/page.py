@@ -161,17 +161,17 @@ def protocol(results: RealResults, frozen: str) -> list[str]:
         "their sizes, licences and sources.",
         "Whole domains are held out. Trouble is planted in the training domains only; errors are on the true target of "
         "the domains held out: root mean squared, or Brier's score.",
-        f"Bad domains, bad cells: noise of {DEVIATIONS:g} deviations of the target added, or {100 * WRONG:.0f} % of "
-        "the labels turned. Cells are quarters of one column within a domain. Scarce: a third of the domains thinned "
-        f"to {100 * THINNED:.0f} %. Confounder: a column that follows the target with slope 1, 0.6 or 0.3, by domain, "
-        "and not at all in the domains held out.",
+        f"Bad domains (at least one), bad cells: noise of {DEVIATIONS:g} deviations of the target added, or "
+        f"{100 * WRONG:.0f} % of the labels turned. Cells are quarters of one column within a domain. Scarce: a third "
+        f"of the domains thinned to {100 * THINNED:.0f} %. Confounder: a column that follows the target with slope 1, 0.6 or 0.3, "
+        "by domain, and not at all in the domains held out.",
         "Every learner has its library's defaults; networks are ours, 400 steps. One-hot columns and medians for gaps "
         "are the same for all.",
         f"Intervals: tables drawn with replacement, {DRAWS:,} times. Won and lost: t-test paired over folds, p < 0.05, "
         "with the variance of Nadeau and Bengio (2003), since folds share training rows; Holm over tables.",
-        "How much, fixed before any result was seen so that two cores take two hours: of tables with more than "
-        f"{profile.rows:,} rows a sample (whole domains until there are so many rows, no fewer than 40, then of each "
-        "its share); seeds that deal the domains × folds held out of each: "
+        "How much, fixed by the time of a few runs before the study, for two hours of two cores: of tables with more "
+        f"than {profile.rows:,} rows a sample (whole domains until there are so many rows, no fewer than 40, then of "
+        "each its share); seeds that deal the domains × folds held out of each: "
         f"{_amounts(profile.learners)}{networks}.{without} `--profile full` cuts nothing.",
         f"{under}{f'; frozen: {frozen}' if frozen else ''}.",
         f"{len(study.runs):,} runs, {results.seconds / 3600:.1f} hours of one core; {', '.join(results.versions)}.",
