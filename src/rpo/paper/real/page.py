@@ -163,8 +163,8 @@ def protocol(results: RealResults, frozen: str) -> list[str]:
         "the domains held out: root mean squared, or Brier's score.",
         f"Bad domains (at least one), bad cells: noise of {DEVIATIONS:g} deviations of the target added, or "
         f"{100 * WRONG:.0f} % of the labels turned. Cells are quarters of one column within a domain. Scarce: a third "
-        f"of the domains thinned to {100 * THINNED:.0f} %. Confounder: a column that follows the target with slope 1, 0.6 or 0.3, "
-        "by domain, and not at all in the domains held out.",
+        f"of the domains thinned to {100 * THINNED:.0f} %. Confounder: a column that follows the target with slope 1, "
+        "0.6 or 0.3, by domain, and not at all in the domains held out.",
         "Every learner has its library's defaults; networks are ours, 400 steps. One-hot columns and medians for gaps "
         "are the same for all.",
         f"Intervals: tables drawn with replacement, {DRAWS:,} times. Won and lost: t-test paired over folds, p < 0.05, "
