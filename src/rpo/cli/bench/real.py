@@ -113,6 +113,8 @@ def _print(results: "RealResults", written: "list[Path]") -> None:
                 str(one["tables"]),
             )
             table.add_row(ROWS[one["row"]].label, shown(one["mean"], one["low"], one["high"]), *figures)
+        for name, library in results.study.missing.items():
+            table.add_row(ROWS[name].label, f"{library} is not installed")
         console().print(table)
     for line in answer(results):
         typer.echo(f"- {line.replace('**', '')}")
