@@ -148,7 +148,11 @@ def cell(value: Any, column: str = "") -> str:
     if value is True or value is False or type(value).__name__ == "bool":
         return "yes" if value else ""
     if isinstance(value, float):
-        return "–" if value != value else io.p_text(value) if column.split(" ")[0] == "p" else f"{value:.3g}"
+        if value != value:
+            return "–"
+        if column.split(" ")[0] == "p":
+            return io.p_text(value)
+        return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
     return "–" if str(value) == "<NA>" else printable(str(value))
 
 
