@@ -1,4 +1,7 @@
-"""What several layers share: files written whole, folders that one process holds, the console, p-values and names."""
+"""What several layers share: files written whole, folders that one process holds, the console, p-values and names.
+
+And arithmetic in one thread: sums in another order differ in their last bits, and trees then split elsewhere.
+"""
 
 import errno
 import fcntl
@@ -10,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+from threadpoolctl import threadpool_limits
 
 from rpo.exceptions import InputError
 
@@ -196,3 +201,17 @@ def few(names: Sequence[str], most: int) -> str:
     """
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Linear algebra and trees run in the calling thread alone, whatever the machine has.
+
+    Trees count their threads for each caller. Linear algebra has one number for the process: of several Python threads
+    at once, the first sets and restores it.
+
+    >>> with one_thread():
+    ...     pass
+    """
+    with threadpool_limits(1):
+        yield

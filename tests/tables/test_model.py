@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from rpo.frames import prepare
-from rpo.tables.card import card_text
+from rpo.tables.folder import card_text
 from rpo.tables.model import fit_table
 
 ALIKE = "no domain or stratum is surely noisier than the ordinary: all rows count the same"

@@ -102,7 +102,7 @@ def fit(
     from rpo.exceptions import InputError
     from rpo.folders import check_place
     from rpo.frames import prepare
-    from rpo.judging.named import NAMED
+    from rpo.judging.learners import NAMED
     from rpo.mapped import on_disk
     from rpo.tables import read_table
     from rpo.tables.folder import save_model

@@ -77,7 +77,7 @@ def quality(
     """
     from rpo.io import check_not_input
     from rpo.judging import quality as judge
-    from rpo.judging.named import NAMED
+    from rpo.judging.learners import NAMED
     from rpo.tables import read_table, write_table
 
     check_report(report)

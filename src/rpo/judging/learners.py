@@ -1,4 +1,4 @@
-"""What residuals are taken from by default: a line, curves with boosted trees on what they leave, and boosted trees.
+"""What residuals are taken from: a line, curves with boosted trees on what they leave, boosted trees, or any by name.
 
 Trees and lines leave misfit at the edges of shifted domains that looks like noise. Curves that go on as lines where
 data end do not; trees find what curves miss.
@@ -23,6 +23,7 @@ from rpo.mapped import blocks
 HARDLY = 1e-6  # deviation of a column of a basis below which rounding alone would tell it
 MOST_COEFFICIENTS = 600
 TREES, RATE = 40, 0.15  # of boosted trees in a judgement: they are fitted dozens of times
+NAMED = ("auto", "linear", "trees", "network")
 
 
 class Additive(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -305,3 +306,28 @@ def automatic(classes: bool) -> list[Any]:
     if classes:
         return [logistic(), AdditiveClassifier(), boosted(classes=True, max_leaf_nodes=8, **few)]
     return [Line(), Additive(**few), boosted(**few)]
+
+
+def named(name: str, *, classes: bool, seed: int = 0) -> Any:
+    """A scikit-learn estimator; only networks need torch.
+
+    >>> type(named("linear", classes=False)).__name__
+    'Line'
+    """
+    if name == "linear":
+        return logistic() if classes else Line()
+    if name == "anchor" and not classes:  # in closed form; its network is `DomainRegressor("anchor")`
+        return AnchorLine()
+    if name == "trees":  # as scikit-learn sets them
+        return boosted(classes=classes, max_iter=100, max_leaf_nodes=31, seed=seed)
+    from rpo import estimators
+    from rpo.methods import methods
+
+    kind = "Classifier" if classes else "Regressor"
+    if name in ("network", "rpo"):
+        return getattr(estimators, f"RPO{kind}")(random_state=seed)
+    names = [method.name for method in methods()]
+    if name not in names:
+        known = ", ".join((*NAMED, *names))
+        raise InputError(f"estimator {name!r} is unknown: use one of {known}, or any scikit-learn estimator")
+    return getattr(estimators, f"Domain{kind}")(name, random_state=seed)

@@ -12,10 +12,9 @@ from rpo.exceptions import InputError
 from rpo.frames.preparing import FEWEST_ROWS, Prepared
 from rpo.functional.ridge import Array
 from rpo.grouping.strata import NamedStrata, check_grouping
-from rpo.io import AskedTask, Grouping
+from rpo.io import AskedTask, Grouping, one_thread
 from rpo.judging.columns import judge_columns
-from rpo.judging.copies import copied
-from rpo.judging.features import Suspicion, features_table, suspicious
+from rpo.judging.features import Suspicion, features_table, suspicious, with_trust
 from rpo.judging.inputs import given_predictions, prepared, row_weights, unit_codes
 from rpo.judging.levels import Levels, label_noise, number_noise
 from rpo.judging.noise import Noise
@@ -24,6 +23,7 @@ from rpo.judging.result import Quality
 from rpo.judging.strata import strata_of
 from rpo.judging.tables import (
     cells_table,
+    copied,
     domains_table,
     errors_by_domain,
     missed,
@@ -34,11 +34,8 @@ from rpo.judging.tables import (
     sources,
 )
 from rpo.progress import Show
-from rpo.threads import one_thread
 
 __all__ = ["Quality", "judge", "quality"]
-
-CLEARER = 0.5  # where some rows say less than half of others, a fit that knows it sees more clearly
 
 
 def quality(
@@ -211,9 +208,8 @@ def _looked(ready: Prepared, problem: Problem, grouping: Grouping, seed: int, pr
     def trust(said: Expected) -> Array:
         return cells(said)[some.domain, strata.labels[rows]]
 
-    if (weight := trust(expected)).min() < CLEARER:
-        expected = out_of_row(some, weight, progress)
-    suspicion = suspicious(some, expected, trust, progress)
+    fits = with_trust(some, expected, trust, progress)
+    suspicion, expected = suspicious(some, fits, trust, progress), fits[-1]
     used = problem
     if suspicion.flagged and len(suspicion.flagged) < problem.X.shape[1]:
         # Noise is what is left without features that mean something else in every domain.

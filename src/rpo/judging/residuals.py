@@ -16,8 +16,7 @@ from rpo.exceptions import InputError
 from rpo.functional.ridge import Array
 from rpo.grouping.folds import Folds, content, folds_by_content, folds_by_group
 from rpo.judging.bases import Binned, Coarse
-from rpo.judging.learners import Additive, automatic, fit_boosted
-from rpo.judging.named import named
+from rpo.judging.learners import Additive, automatic, fit_boosted, named
 from rpo.mapped import blocks
 from rpo.progress import Bar, Show
 

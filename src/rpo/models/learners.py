@@ -16,8 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from rpo.exceptions import InputError
 from rpo.functional.ridge import Array
-from rpo.judging.learners import Additive, AdditiveClassifier, boosted
-from rpo.judging.named import named
+from rpo.judging.learners import Additive, AdditiveClassifier, boosted, named
 
 LEAVES = 4_000  # that a tree of the forest has at most, so that a million rows fit into memory
 SMALLEST_LEAF = 5

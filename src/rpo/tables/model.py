@@ -14,7 +14,7 @@ from rpo.exceptions import InputError
 from rpo.frames.columns import Column, as_text, check_reach, names_of, transform, typed
 from rpo.frames.preparing import Prepared
 from rpo.io import Grouping, Task, few
-from rpo.judging.named import NAMED
+from rpo.judging.learners import NAMED
 from rpo.models import QualityClassifier, QualityRegressor
 from rpo.models.intervals import How
 from rpo.progress import Show

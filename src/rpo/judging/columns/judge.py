@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from rpo.frames.columns import Column, LeftOut, as_text, typed
-from rpo.functional.shares import wilson
-from rpo.judging.columns.comparisons import filled, missing, outside, unseen
+from rpo.functional.significance import wilson
+from rpo.judging.columns.comparisons import filled, missing, outside, shift_error, shifted, unseen
 from rpo.judging.columns.findings import Finding, Speech
 from rpo.judging.columns.profiles import Labels, Numbers, Rows
 from rpo.judging.columns.roles import constant, lettered, numbered, padded, sentinel
-from rpo.judging.columns.shifts import shift_error, shifted
 
 LEVEL = 0.95
 

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rpo.frames.columns import MOST_CATEGORIES, Column, as_text, typed
-from rpo.functional.shares import standardised
+from rpo.functional.significance import standardised
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.intp]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rpo.functional.shares import excess
+from rpo.functional.significance import excess
 from rpo.io import few
 from rpo.judging.columns.findings import Finding, Speech, finding, number, percent
 from rpo.judging.columns.profiles import CHANCE, FEWEST_ROWS, Array, Labels, Numbers, Whole, homes
