@@ -1,7 +1,7 @@
 """Find the site whose labels are noisy, and the rows to look at first.
 
-Four sites, six age groups. One site is noisy throughout and two age groups are noisy everywhere; the script knows which,
-the judgement does not. A site that only lies higher than the others is planted, too: that is a shift, not noise.
+Four sites, six age groups. One site is noisy throughout and two age groups are noisy everywhere; the script knows
+which, the judgement does not. A site that only lies higher than the others is planted, too: that is a shift, not noise.
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ import pandas as pd
 import rpo
 
 
-def main(folder: Path = Path("out/examples")) -> None:
+def main(folder: Path = Path("out")) -> None:
     """Print the findings and the worst of everything; draw the heat map."""
     data = rpo.datasets.make_uneven(seed=1, bad_domain=1, bad_strata=(1, 4), spurious=False)
     frame = pd.DataFrame(data.X[:, :4], columns=["age group", "dose", "weight", "shoe size"])

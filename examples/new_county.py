@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 import rpo
 
 
-def main(folder: Path = Path("out/examples")) -> None:
+def main(folder: Path = Path("out")) -> None:
     """Print what was promised and what came; draw the intervals of the new counties."""
     radon = rpo.datasets.load_radon()
     counties = radon.frame["county.name"].to_numpy()
@@ -24,7 +24,8 @@ def main(folder: Path = Path("out/examples")) -> None:
     interval = model.predict_interval(X[new], level=0.9)
     inside = (interval[:, 0] <= y[new]) & (y[new] <= interval[:, 1])
     error = float(np.sqrt(np.mean((model.predict(X[new]) - y[new]) ** 2)))
-    print(f"\nIn the {len(np.unique(counties[new]))} new counties 90 % intervals held {100 * inside.mean():.0f} % of the homes;")
+    number = len(np.unique(counties[new]))
+    print(f"\nIn the {number} new counties 90 % intervals held {100 * inside.mean():.0f} % of the homes;")
     print(f"the error was {error:.2f}, expected {model.expected_error_.loc['quality', 'error']:.2f}.")
 
     largest = max(np.unique(counties[new]), key=lambda name: int((counties == name).sum()))
@@ -33,7 +34,7 @@ def main(folder: Path = Path("out/examples")) -> None:
     few, rest = here[:10], here[10:]
     moved = model.adapt(X.iloc[few], y[few])
     before, after = (float(np.sqrt(np.mean((one.predict(X.iloc[rest]) - y[rest]) ** 2))) for one in (model, moved))
-    print(f"\nWith ten labels of {largest}, the error on its other {len(rest)} homes goes from {before:.3f} to {after:.3f}.")
+    print(f"\nWith ten labels of {largest}, the error on its other homes goes from {before:.3f} to {after:.3f}.")
 
     order = np.argsort(model.predict(X[new]))
     figure = Figure(figsize=(7, 3), layout="constrained")

@@ -1,7 +1,7 @@
 """A loss of your own in ten lines: the mean risk, and β times that of the worst domain.
 
-The method is known by its name from here on: in estimators, sweeps, `rpo compare` and studies on a cluster. Four domains;
-the last has the fewest rows and another slope, so that plain training serves it worst.
+The method is known by its name from here on: in estimators, sweeps, `rpo compare` and studies on a cluster. Four
+domains; the last has the fewest rows and another slope, so that plain training serves it worst.
 """
 
 from pathlib import Path
@@ -30,7 +30,7 @@ def mean_and_worst(net: Net, params: Params, state: State, batch: Batch, hp: Val
     return {"risk": mean_over_present(value, batch), "worst": hp.beta * value.max()}
 
 
-def main(folder: Path = Path("out/examples")) -> None:
+def main(folder: Path = Path("out")) -> None:
     """Print and draw the risk of each domain for plain training and for three strengths of the new loss."""
     rng = np.random.default_rng(0)
     domain = np.repeat(DOMAINS, ROWS)
@@ -44,10 +44,14 @@ def main(folder: Path = Path("out/examples")) -> None:
     rows = {}
     for name, model in models.items():
         model.fit(X, y, domains=domain)
-        rest = {where: test[:, 0] + (-1 if where == "west" else 1) * test[:, 1] - model.predict(test) for where in DOMAINS}
+        rest = {
+            where: test[:, 0] + (-1 if where == "west" else 1) * test[:, 1] - model.predict(test) for where in DOMAINS
+        }
         rows[name] = {where: float(np.mean(one**2)) for where, one in rest.items()}
     table = pd.DataFrame(rows).T
-    print(f"Mean squared error on new rows of each domain:\n{table.assign(worst=table.max(axis=1)).round(2).to_string()}")
+    print(
+        f"Mean squared error on new rows of each domain:\n{table.assign(worst=table.max(axis=1)).round(2).to_string()}"
+    )
     print("\nNo single line suits all four: what the worst domain gains, the others pay.")
 
     figure = Figure(figsize=(6, 2.8), layout="constrained")

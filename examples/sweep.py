@@ -15,7 +15,7 @@ import rpo
 GAMMA, RATE, SEEDS = (0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6), (0.001, 0.01, 0.1), 3
 
 
-def main(folder: Path = Path("out/examples")) -> None:
+def main(folder: Path = Path("out")) -> None:
     """Print the best settings and draw the grid."""
     cigar = rpo.datasets.load_cigar()
     X, y = cigar.X.to_numpy(np.float32), cigar.y.to_numpy(np.float32)

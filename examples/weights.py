@@ -2,7 +2,8 @@
 
 Cigarette sales in 46 states. A third of the training states get noise of three deviations; eight clean states are held
 out. The same boosted trees are fitted without weights, with those of the judgement, with these given to other states
-(a control: if it does as well, the place of the weights is worth nothing), and with those that the planted noise asks for.
+(a control: if it does as well, the place of the weights is worth nothing), and with those that the planted noise asks
+for.
 """
 
 from pathlib import Path
@@ -17,7 +18,7 @@ import rpo
 DRAWS, HELD_OUT, NOISY = 5, 8, 12
 
 
-def main(folder: Path = Path("out/examples")) -> None:
+def main(folder: Path = Path("out")) -> None:
     """Print and draw the error on held-out states, over five draws of which are held out and which are noisy."""
     cigar = rpo.datasets.load_cigar()
     X, clean, state = cigar.X.to_numpy(float), cigar.y.to_numpy(float), cigar.frame["state"].to_numpy()

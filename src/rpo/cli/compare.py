@@ -58,7 +58,7 @@ def compare(
     selection: Annotated[
         str, typer.Option(help="How hyper-parameters are chosen: validation, irm, formula.")
     ] = "validation",
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Worker processes. (default: one a core)")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Worker processes. (default: one per core)")] = None,
     cluster: Cluster = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where trainings are kept. (default: out/compare-NAME)")

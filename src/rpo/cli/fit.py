@@ -63,7 +63,9 @@ def fit(
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(help="Of two classes: predict the second from this probability on. (default: the likelier one)"),
+        typer.Option(
+            help="Of two classes, predict the second if its probability is at least this. (default: the likelier)"
+        ),
     ] = None,
     grouping: Grouping = "auto",
     task: AskedTask = "auto",

@@ -46,7 +46,7 @@ def quality(
     grouping: QualityGrouping = "auto",
     task: AskedTask = "auto",
     unit: Annotated[
-        str | None, typer.Option(help="The column of who or what was measured repeatedly, such as a patient.")
+        str | None, typer.Option(help="The column that says who or what was measured repeatedly, such as a patient.")
     ] = None,
     method: Annotated[
         str,

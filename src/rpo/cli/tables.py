@@ -51,7 +51,7 @@ Drop = Annotated[list[str] | None, typer.Option(help="Columns to leave out: a,b;
 Category = Annotated[
     list[str] | None, typer.Option(help="Treat these numeric columns as categorical: a,b; may be repeated.")
 ]
-Encoding = Annotated[str, typer.Option(help="Of a text file: utf-8, latin-1, cp1252, utf-16.")]
+Encoding = Annotated[str, typer.Option(help="Encoding of a text file: utf-8, latin-1, cp1252, utf-16.")]
 Steps = Annotated[int, typer.Option(help="Steps of training.", min=1)]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.", min=0)]
 

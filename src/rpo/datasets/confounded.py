@@ -92,7 +92,7 @@ def make_confounded(
     shares = {"test_share": test_share, "validation_share": validation_share, "keep": keep}
     for name, share in shares.items():
         if not 0 < share <= (1 if name == "keep" else 0.9):
-            raise InputError(f"{name} is {share}: give a share of the rows, above 0 and below 1.")
+            raise InputError(f"{name} must be a share of the rows, above 0 and below 1, got {share}")
     source, n_domains = TABLES[table](), len(slopes)
     by = STRATA_BY[table] if strata_by is None else strata_by
     rng = np.random.default_rng([seed, 0])
@@ -188,7 +188,7 @@ def linear_noise(X: Array, y: Array) -> float:
 
 def _place(table: Table, name: str) -> int:
     if name not in table.features:
-        raise InputError(f"strata_by names {name!r}, which is none of the features {', '.join(table.features)}.")
+        raise InputError(f"strata_by names {name!r}, which is not a feature; features: {', '.join(table.features)}")
     return table.features.index(name)
 
 
@@ -207,8 +207,8 @@ def _check(
         ("columns", columns, ("all", "causal")),
     ):
         if value not in known:
-            raise InputError(f"{name} {value!r} is unknown: use one of {', '.join(known)}.")
+            raise InputError(f"{name} must be one of {', '.join(known)}, got {value!r}")
     if not slopes or n_strata < 1:
-        raise InputError("give at least one slope, for there is one training domain a slope, and at least one stratum.")
+        raise InputError("give at least one slope (each makes a training domain) and at least one stratum")
     if bad_cells < 0 or bad_strata < 0 or bad_cells + bad_strata > n_strata:
-        raise InputError(f"bad_cells={bad_cells} and bad_strata={bad_strata} must fit into the {n_strata} strata.")
+        raise InputError(f"bad_cells={bad_cells} and bad_strata={bad_strata} must fit into the {n_strata} strata")

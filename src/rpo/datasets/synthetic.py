@@ -106,10 +106,10 @@ def _check(
     task: str,
 ) -> None:
     if min(n_domains, n_strata, rows_per_domain) < 1:
-        raise InputError("n_domains, n_strata and rows_per_domain must each be at least 1.")
+        raise InputError("n_domains, n_strata and rows_per_domain must each be at least 1")
     if bad_domain is not None and not 0 <= bad_domain < n_domains:
-        raise InputError(f"bad_domain={bad_domain} is none of the {n_domains} domains, which count from 0.")
+        raise InputError(f"bad_domain must be one of the {n_domains} domains, which count from 0, got {bad_domain}")
     if any(not 0 <= k < n_strata for k in bad_strata):
-        raise InputError(f"bad_strata={tuple(bad_strata)} must lie among the {n_strata} strata, which count from 0.")
+        raise InputError(f"bad_strata={tuple(bad_strata)} must lie among the {n_strata} strata, which count from 0")
     if task not in NOISE:
-        raise InputError(f"task={task!r} is unknown; choose one of {', '.join(NOISE)}.")
+        raise InputError(f"task must be one of {', '.join(NOISE)}, got {task!r}")

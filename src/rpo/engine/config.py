@@ -46,21 +46,21 @@ class Config:
 
     def __post_init__(self) -> None:
         if isinstance(self.steps, bool) or not isinstance(self.steps, int | np.integer) or self.steps < 1:
-            raise InputError(f"steps is {self.steps!r}: give a whole number of at least one")
+            raise InputError(f"steps must be a whole number of at least 1, got {self.steps!r}")
         if self.batch_size is not None and self.batch_size < 1:
-            raise InputError(f"batch_size is {self.batch_size}: give at least one, or None for all rows")
+            raise InputError(f"batch_size must be at least 1, or None for all rows, got {self.batch_size}")
         if self.schedule not in ("cosine", "constant"):
-            raise InputError(f"unknown schedule {self.schedule!r} of the learning rate: use 'cosine' or 'constant'")
+            raise InputError(f"schedule must be 'cosine' or 'constant', got {self.schedule!r}")
         if (
             isinstance(self.accumulate, bool)
             or not isinstance(self.accumulate, int | np.integer)
             or self.accumulate < 1
         ):
-            raise InputError(f"accumulate is {self.accumulate!r}: give a whole number of at least one")
+            raise InputError(f"accumulate must be a whole number of at least 1, got {self.accumulate!r}")
         if self.accumulate > 1 and self.batch_size is None:
             raise InputError("accumulate needs mini-batches: give batch_size")
         if not self.every >= 0:
-            raise InputError(f"every is {self.every}: give the seconds between two checkpoints")
+            raise InputError(f"every must be the number of seconds between two checkpoints, got {self.every}")
 
 
 def default_batch_size(rows: int, domains: int) -> int | None:
@@ -83,7 +83,7 @@ def pick_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError):
-        raise InputError(f"unknown device {name!r}: use 'auto', 'cpu', 'cuda' or 'mps'") from None
+        raise InputError(f"device must be 'auto', 'cpu', 'cuda' or 'mps', got {name!r}") from None
     try:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError):

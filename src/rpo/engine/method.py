@@ -189,7 +189,7 @@ class Method:
         """Refuse a task the method lacks, naming those that have it."""
         if task not in self.tasks:
             able = ", ".join(sorted(other.name for other in methods(task)))
-            raise InputError(f"method {self.name!r} has no {task}: use one that has ({able})")
+            raise InputError(f"{self.name!r} does not support {task}; methods that do: {able}")
 
     def fill(self, given: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
         """Given values completed by defaults: the numbers, and the options.
@@ -199,7 +199,7 @@ class Method:
         known = [*self.space, *self.options]
         for name in given:
             if name not in known:
-                raise InputError(f"method {self.name!r} has no hyper-parameter {name!r}: it has {', '.join(known)}")
+                raise InputError(f"method {self.name!r} has no hyper-parameter {name!r}; it has {', '.join(known)}")
         for name, allowed in self.options.items():
             if name in given and len(allowed) > 1 and given[name] not in allowed:
                 names = ", ".join(map(str, allowed))
@@ -213,9 +213,9 @@ def _number(name: str, value: Any) -> float:
     if value is None:
         return float("nan")
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise InputError(f"hyper-parameter {name!r} is {value!r}: give a number")
+        raise InputError(f"hyper-parameter {name!r} must be a number, got {value!r}")
     if not np.isfinite(value) or value < 0:
-        raise InputError(f"hyper-parameter {name!r} is {value!r}: give a finite number that is not negative")
+        raise InputError(f"hyper-parameter {name!r} must be finite and not negative, got {value!r}")
     return float(value)
 
 

@@ -53,9 +53,9 @@ class Monitor:
         for name in ("every", "patience"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InputError(f"{name} is {value!r}: give a whole number of at least one")
+                raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
         if self.early_stopping not in (None, *RULES):
-            raise InputError(f"early_stopping is {self.early_stopping!r}: use 'mean', 'worst' or None")
+            raise InputError(f"early_stopping must be 'mean', 'worst' or None, got {self.early_stopping!r}")
         if self.early_stopping is not None and self.validation is None:
             raise InputError("early_stopping needs validation rows: give validation=(X, y, domains)")
         for callback in self.callbacks:

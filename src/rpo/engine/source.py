@@ -75,7 +75,7 @@ class Source:
         if not len(self.dataset):
             raise InputError("the dataset has no items: give at least two")
         if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 0:
-            raise InputError(f"workers is {self.workers!r}: give the number of processes that fetch, or 0")
+            raise InputError(f"workers must be the number of processes that fetch, or 0, got {self.workers!r}")
 
     def __len__(self) -> int:
         assert isinstance(self.dataset, Sized)

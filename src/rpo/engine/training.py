@@ -297,7 +297,7 @@ def _whole_run(
     known, all_options = method.fill(options)
     for name in numbers:
         if name not in known:
-            raise InputError(f"method {method.name!r} has no hyper-parameter {name!r}: it has {', '.join(known)}")
+            raise InputError(f"method {method.name!r} has no hyper-parameter {name!r}; it has {', '.join(known)}")
     hp = {
         name: torch.as_tensor(value, dtype=config.dtype, device=data.x.device).expand(len(seeds)).contiguous()
         for name, value in (known | dict(numbers)).items()

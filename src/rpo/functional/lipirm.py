@@ -50,7 +50,7 @@ def squared_mean(
     if estimator == "square":
         return domain_mean(values, domain, weight, n_domains, group).square()
     if estimator != "split":
-        raise InputError(f"unknown estimator {estimator!r} of the IRM penalty: use 'square' or 'split'")
+        raise InputError(f"estimator of the IRM penalty must be 'square' or 'split', got {estimator!r}")
     odd = (place_in_domain(domain, weight, n_domains, group) % 2).to(weight.dtype)
     first = domain_mean(values, domain, weight * (1 - odd), n_domains, group)
     return first * domain_mean(values, domain, weight * odd, n_domains, group)
@@ -112,7 +112,7 @@ def lipirm_terms(
     {'risk': 5.0, 'irm': 196.0, 'lipschitz': 1.0}
     """
     if reduction not in ("mean", "sum"):
-        raise InputError(f"unknown reduction {reduction!r} of the loss: use 'mean' (Eq. 1) or 'sum' (Eq. 4)")
+        raise InputError(f"reduction must be 'mean' (Eq. 1) or 'sum' (Eq. 4), got {reduction!r}")
     row = domain_share(weight, domain, n_domains, group)
     square = squared_dummy_gradient(output, y, domain, weight, n_domains, task, estimator, group, centre)
     if reduction == "sum":

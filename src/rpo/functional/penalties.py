@@ -64,7 +64,7 @@ def optimal_penalties(
     s, r, size = (np.asarray(value, dtype=float) for value in (sigma, r_hat, n))
     _check(s, r, size)
     if scheme not in DENSITY_EXPONENT:
-        raise InputError(f"unknown scheme {scheme!r} of penalties: use one of {', '.join(DENSITY_EXPONENT)}")
+        raise InputError(f"scheme must be one of {', '.join(DENSITY_EXPONENT)}, got {scheme!r}")
     exponent = DENSITY_EXPONENT[scheme] if density_exponent is None else density_exponent
     cell = 4**-0.4 * s**0.8 * r**exponent
     rho = cell if split else np.nansum(cell, axis=0)

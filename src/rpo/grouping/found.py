@@ -66,10 +66,10 @@ def find_strata(
     """
     x, squared, domain_code, weight = _checked(X, residual, domain, sample_weight)
     if cluster not in CLUSTERERS:
-        raise InputError(f"cluster={cluster!r} is unknown; choose one of {', '.join(CLUSTERERS)}.")
+        raise InputError(f"cluster must be one of {', '.join(CLUSTERERS)}, got {cluster!r}")
     for name, value in (("n_strata", n_strata), ("max_features", max_features), ("max_rows", max_rows)):
         if value is not None and value < 1:
-            raise InputError(f"{name}={value} must be at least 1.")
+            raise InputError(f"{name} must be at least 1, got {value}")
     names = default_names(x.shape[1], feature_names)
 
     rows = counted = np.flatnonzero(weight > 0)
@@ -170,22 +170,22 @@ def _checked(
     try:
         x, squared = np.asarray(X, dtype=np.float64), np.asarray(residual, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"X and residual must be numbers ({error}); encode categories first.") from error
+        raise InputError(f"X and residual must be numbers ({error}): encode categories first") from error
     code, _ = codes(domain, "domains")
     if x.ndim != 2 or len(x) == 0:
-        raise InputError(f"X must be a table with at least one row; got shape {x.shape}.")
+        raise InputError(f"X must be a table with at least one row, got shape {x.shape}")
     weight = np.ones(len(x)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     for name, column in (("residual", squared), ("domain", code), ("sample_weight", weight)):
         if column.shape != (len(x),):
-            raise InputError(f"{name} has shape {column.shape} for {len(x)} rows; give one value a row.")
+            raise InputError(f"{name} has shape {column.shape} for {len(x)} rows: give one value per row")
     for name, array in (("X", x), ("residual", squared), ("sample_weight", weight)):
         if not np.isfinite(array).all():
-            raise InputError(f"{name} has missing or infinite values; fill or drop those rows.")
+            raise InputError(f"{name} has missing or infinite values: fill or drop those rows")
     for name, column in (("residual", squared), ("sample_weight", weight)):
         if (column < 0).any():
-            raise InputError(f"{name} has negative values; residuals are squared and weights count rows.")
+            raise InputError(f"{name} must not be negative: residuals are squared and weights count rows")
     if not (weight > 0).any():
-        raise InputError("every sample_weight is zero; at least one row must count.")
+        raise InputError("sample_weight is zero in every row: at least one must count")
     return x, squared, code, weight
 
 

@@ -143,7 +143,7 @@ class NewDomains:
         moved.adaptation_ = adapted(self.reference_, self._effects(), raw, target, scale, weight)
         if len(target) >= self.own_rows_:
             warnings.warn(
-                f"from about {self.own_rows_:.0f} rows on a model of the domain's own does better, by training "
+                f"with {self.own_rows_:.0f} rows or more, a model of the domain's own did better in training "
                 f"domains; there are {len(target)}: fit one to them and compare",
                 UserWarning,
                 stacklevel=2,

@@ -148,7 +148,7 @@ class _Quality(NewDomains, BaseEstimator):  # type: ignore[misc]
         self.domains_ = self.domains_[seen]
         if len(self.domains_) == 1:
             warnings.warn(
-                "there is one training domain only: what differs between domains cannot be learned",
+                "there is only one training domain: what differs between domains cannot be learned",
                 OneDomainWarning,
                 stacklevel=3,
             )

@@ -184,7 +184,7 @@ def quality_weights(
     if unknown := [kind for kind in asked if kind not in KINDS]:
         raise InputError(f"kinds names {unknown[0]!r}: use some of {', '.join(KINDS)}, with commas between, or 'all'")
     if methods not in ("all", "main"):
-        raise InputError(f"methods is {methods!r}: use 'all', or 'main' to leave out the rows with one step off")
+        raise InputError(f"methods must be 'all', or 'main' to leave out the rows with one step off, got {methods!r}")
     size = get_profile(PROFILES, profile, seeds)
     first = FIRST_SEED[profile]
     return [
