@@ -19,7 +19,7 @@ SCRIPTS = {
     "weights": "Weights for a learner of your own",
     "new_county": "A county never seen",
     "own_loss": "A loss of your own",
-    "sweep": "Eighty-one models at once",
+    "sweep": "Thirty-six models at once",
 }
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"

@@ -1,4 +1,4 @@
-"""Eighty-one models at once: a grid of two hyper-parameters, three seeds each, trained as one stack.
+"""Thirty-six models at once: a grid of two hyper-parameters, two seeds each, trained as one stack.
 
 CORAL on Cigar, three periods as domains to train on and a fourth to choose by. The time of the whole grid is printed
 beside that of one model.
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 import rpo
 
-GAMMA, RATE, SEEDS = (0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6), (0.001, 0.01, 0.1), 3
+GAMMA, RATE, SEEDS = (0.01, 0.1, 1.0, 10.0, 100.0, 1e3), (0.003, 0.01, 0.03), 2
 
 
 def main(folder: Path = Path("out")) -> None:
@@ -21,7 +21,7 @@ def main(folder: Path = Path("out")) -> None:
     X, y = cigar.X.to_numpy(np.float32), cigar.y.to_numpy(np.float32)
     period = np.digitize(cigar.frame["year"].to_numpy(), [71, 79, 86])
     known = period < 3
-    model = rpo.DomainRegressor("coral", steps=100)
+    model = rpo.DomainRegressor("coral", steps=60)
     start = time.process_time()
     model.fit(X[known], y[known], domains=period[known])
     one, start = time.process_time() - start, time.process_time()

@@ -15,11 +15,11 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 import rpo
 
-DRAWS, HELD_OUT, NOISY = 5, 8, 12
+DRAWS, HELD_OUT, NOISY = 3, 8, 12
 
 
 def main(folder: Path = Path("out")) -> None:
-    """Print and draw the error on held-out states, over five draws of which are held out and which are noisy."""
+    """Print and draw the error on held-out states, over three draws of which are held out and which are noisy."""
     cigar = rpo.datasets.load_cigar()
     X, clean, state = cigar.X.to_numpy(float), cigar.y.to_numpy(float), cigar.frame["state"].to_numpy()
     rows = []
