@@ -67,11 +67,11 @@ def test_dry_run_counts_and_writes_nothing(cut, tmp_path):
     out = tmp_path / "out"
     result = rpo("--seeds", 3, "--out", out, "--dry-run")
     assert result.exit_code == 0, result.output
-    assert result.output.startswith("48 runs, 0 done, 48 to do in 16 stacks.")
+    assert result.output.startswith("69 runs, 0 done, 69 to do in 23 stacks.")
     assert "with 1 workers" in result.output
     assert not out.exists()
     rpo("--seeds", 2, "--out", out)
-    assert "48 runs, 32 done, 16 to do" in rpo("--seeds", 3, "--out", out, "--dry-run").output
+    assert "69 runs, 46 done, 23 to do" in rpo("--seeds", 3, "--out", out, "--dry-run").output
 
 
 def test_a_corrupt_record_is_named(cut, tmp_path):
@@ -89,7 +89,7 @@ def test_json_is_whole(cut, tmp_path):
     found = json.loads(result.stdout)
     assert "ORACLE" in found["protocol"]["selection"]
     assert "Holm" in found["protocol"]["significance"]
-    assert len(found["cells"]) == 16
+    assert len(found["cells"]) == 23
     assert found["summary"]
 
 

@@ -46,7 +46,7 @@ def test_strata_of_finished_folds_survive_a_kill(tmp_path, monkeypatch):
     """Killed after two folds of three: the third alone is searched for when it goes on."""
     ready = prepare(table_of([20, 30, 25]), target="y", domain="d")
     folds = write_folds(ready, tmp_path / "undisturbed", progress=False)
-    real, searched = table_problem._strata, []
+    real, searched = table_problem.found_strata, []
 
     def search(*given):
         if len(searched) == 2:
@@ -54,7 +54,7 @@ def test_strata_of_finished_folds_survive_a_kill(tmp_path, monkeypatch):
         searched.append(1)
         return real(*given)
 
-    monkeypatch.setattr(table_problem, "_strata", search)
+    monkeypatch.setattr(table_problem, "found_strata", search)
     with pytest.raises(KeyboardInterrupt):
         write_folds(ready, tmp_path / "killed", progress=False)
     assert len(list((tmp_path / "killed" / "tables").glob("*.strata"))) == 2

@@ -1,3 +1,4 @@
+import math
 from collections import OrderedDict
 
 import numpy as np
@@ -96,11 +97,16 @@ def test_measures_by_hand():
 def test_accuracy_of_classes():
     y = torch.tensor([0.0, 1.0, 1.0])
     binary = make_data(torch.zeros(3, 1), y, torch.zeros(3, dtype=torch.long), task="binary")
-    assert metrics(torch.tensor([[-1.0], [1.0], [-1.0]]), binary) == {"accuracy": pytest.approx(2 / 3), "auc": 0.75}
+    found = metrics(torch.tensor([[-1.0], [1.0], [-1.0]]), binary)
+    sure = 1 / (1 + math.exp(-1))  # of the second class at output 1
+    brier = pytest.approx((2 * (1 - sure) ** 2 + sure**2) / 3, rel=1e-6)
+    assert found == {"accuracy": pytest.approx(2 / 3), "brier": brier, "auc": 0.75}
     one_class = make_data(torch.zeros(3, 1), torch.ones(3), torch.zeros(3, dtype=torch.long), task="binary")
-    assert metrics(torch.tensor([[-1.0], [1.0], [-1.0]]), one_class) == {"accuracy": pytest.approx(1 / 3)}
+    found = metrics(torch.tensor([[-1.0], [1.0], [-1.0]]), one_class)
+    assert found == {"accuracy": pytest.approx(1 / 3), "brier": pytest.approx((2 * sure**2 + (1 - sure) ** 2) / 3)}
     several = make_data(torch.zeros(3, 1), y.long(), torch.zeros(3, dtype=torch.long), task="multiclass")
-    assert metrics(torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), several) == {"accuracy": 1.0}
+    found = metrics(torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), several)
+    assert found == {"accuracy": 1.0, "brier": pytest.approx((1 - sure) ** 2, rel=1e-6)}
 
 
 def test_the_area_under_the_curve_is_scikit_learns(rng):

@@ -63,8 +63,11 @@ def welch(a: Array, b: Array) -> float | None:
     return _two_sided(a.mean() - b.mean(), sum(variances), freedom, size)
 
 
-def paired(a: Array, b: Array) -> float | None:
-    r"""t = d̄/(s_d/√n) of the differences d, two-sided; p is 1 if all are zero, 0 if all are the same otherwise.
+def paired(a: Array, b: Array, *, overlap: float = 0.0) -> float | None:
+    r"""t = d̄/(s_d √(1/n + q)) of the differences d, two-sided; p is 1 if all are zero, 0 if all are the same otherwise.
+
+    q is the `overlap`: 0 for values that are independent; for folds of one table, which share training rows, the
+    number of rows tested over the number trained on (Nadeau & Bengio 2003).
 
     >>> one, two = np.array([1.0, 1.0]), np.array([1.0, 2.0])
     >>> paired(one, one), paired(two + 0.5, two), paired(one[:1], two[:1])
@@ -73,7 +76,7 @@ def paired(a: Array, b: Array) -> float | None:
     if len(a) < 2:
         return None
     d, size = a - b, _size(a, b)
-    return _two_sided(d.mean(), _variance(d, size) / len(d), len(d) - 1, size)
+    return _two_sided(d.mean(), _variance(d, size) * (1 / len(d) + overlap), len(d) - 1, size)
 
 
 def paired_interval(a: Mapping[int, float], b: Mapping[int, float], level: float = 0.95) -> tuple[float, float]:

@@ -17,11 +17,11 @@ from rpo.mapped import blocks
 from rpo.progress import Show
 
 SHARE = 0.06  # of the residuals' variance: curves, products and real tables stay below .04, confounders are above .1
-FURTHER = 0.03  # the same once a feature was found: what one confounder explains, a second of its kind hardly adds to
+FURTHER = 0.02  # the same once a feature was found: what one confounder explains, a second of its kind hardly adds to
 CHANCE, CHANCE_FURTHER = 0.001, 0.01
 NOTHING = 1e-4  # of the target's deviation: what is left below it is rounding and shrinkage, and has any slope
 CLEARER = 0.5  # where some rows say less than half of others, a fit that knows it sees more clearly
-TREES, LEAF, ROWS = 50, 5, 2_000  # trees of the residuals' size, and the rows that each sees at most
+TREES, LEAF, ROWS = 30, 5, 1_000  # trees of the residuals' size, and the rows that each sees at most
 FAR = 2.5  # times the usual size: what differs by less may be the very difference that is looked for
 MOST = 10  # looked for one after another, each with a new fit
 
@@ -42,7 +42,7 @@ def suspicious(
 ) -> Suspicion:
     """The feature whose slopes of the residual differ most goes first; the rest is looked at again without it.
 
-    A feature is flagged if slopes of the domains' own explain more than 6 % of the residuals' variance (3 % once there
+    A feature is flagged if slopes of the domains' own explain more than 6 % of the residuals' variance (2 % once there
     is a first), with p < .001 (then .01) divided by the number of features. `trust` says how much each row tells, so
     that noise does not hide a difference. Of the `fits` some know it and some do not (`with_trust`): of a confounder
     the former show more where nothing is noisy, and less where much is, for then they follow the clean rows closely.

@@ -103,13 +103,16 @@ class _Quality(NewDomains, BaseEstimator):  # type: ignore[misc]
         self._fit(ready, self._roles(ready, sample_weight))
         return self
 
-    def fit_with_controls(self, ready: Prepared, sample_weight: ArrayLike | None = None) -> dict[str, Self]:
+    def fit_with_controls(
+        self, ready: Prepared, sample_weight: ArrayLike | None = None, *, known: Quality | None = None
+    ) -> dict[str, Self]:
         """Fit to a prepared table, and beside it two controls that differ in the rows' weights alone.
 
         "permuted": the weights of cells (strata within domains) go to other cells; "uniform": rows count the same.
-        Where the model has no weights, both are the model itself.
+        Where the model has no weights, both are the model itself. `known` is the `quality_` of another model fitted to
+        the same rows with the same seed: the same judgement is not made again.
         """
-        trial, learners, chosen = self._fit(ready, self._roles(ready, sample_weight))
+        trial, learners, chosen = self._fit(ready, self._roles(ready, sample_weight), known)
         made = {"quality": self, "permuted": self, "uniform": self}
         if chosen.weights and self.quality_ is not None:
             for name in ("permuted", "uniform"):
@@ -130,12 +133,16 @@ class _Quality(NewDomains, BaseEstimator):  # type: ignore[misc]
         check_weight(weight)
         return np.asarray(weight)
 
-    def _fit(self, ready: Prepared, weight: Array) -> tuple[Trial, Mapping[str, Any], Candidate]:
+    def _fit(
+        self, ready: Prepared, weight: Array, known: Quality | None = None
+    ) -> tuple[Trial, Mapping[str, Any], Candidate]:
         # What is fitted within gets its weights directly.
         with config_context(enable_metadata_routing=False), one_thread():
-            return self._judge_decide_fit(ready, weight)
+            return self._judge_decide_fit(ready, weight, known)
 
-    def _judge_decide_fit(self, ready: Prepared, weight: Array) -> tuple[Trial, Mapping[str, Any], Candidate]:
+    def _judge_decide_fit(
+        self, ready: Prepared, weight: Array, known: Quality | None
+    ) -> tuple[Trial, Mapping[str, Any], Candidate]:
         self.columns_ = ready.columns
         self.left_out_ = {column.name: column.reason for column in ready.left_out}
         self.features_ = np.asarray(ready.names, dtype=object)
@@ -153,7 +160,10 @@ class _Quality(NewDomains, BaseEstimator):  # type: ignore[misc]
                 stacklevel=3,
             )
         problem = Problem(ready.X[rows], encoded[rows], code, len(seen), self._n_classes(), counts)
-        self.quality_ = self._judged(problem, ready, rows)
+        if known is None:
+            self.quality_ = self._judged(problem, ready, rows)
+        else:  # its weights are in the order of the rows given
+            self.quality_ = replace(known, weight=known.weight[rows])
         trial = trial_of(problem, self.quality_, self._flagged(), self._class_weight(problem), self._seed())
         learners = learners_of(self.estimator, classes=problem.n_classes > 0, rows=len(rows), seed=self._seed())
         if (trial.weight < 1).any() or (counts != counts[0]).any():

@@ -39,7 +39,8 @@ STRENGTH = (100.0, 1000.0)
 
 
 def comparison() -> tuple[Row, ...]:
-    """The paper's twenty comparison methods, two values of what matters most in each; the first is the default."""
+    """The paper's twenty comparison methods, and seven that are compared with since; two values of what matters most in
+    each, the first is the default."""
     formula: Mapping[str, Number] = {"lam": "formula"}
     found = (
         Row("ERM + l2", "erm-l2", grid(c=(1e-3, 1e-4))),
@@ -63,6 +64,13 @@ def comparison() -> tuple[Row, ...]:
         Row("LDAM + IRM", "ldam-irm", grid(eta=STRENGTH), SPLIT),
         Row("SAT + IRM", "sat-irm", grid(eta=STRENGTH), SPLIT),
         Row("HAR + IRM", "har", grid(eta=STRENGTH), SPLIT),
+        Row("V-REx", "vrex", grid(beta=(10.0, 100.0))),
+        Row("Fishr", "fishr", grid(lam=(1000.0, 100.0))),
+        Row("IB-ERM", "ib-erm", grid(gamma=(1.0, 10.0))),
+        Row("IB-IRM", "ib-irm", grid(eta=STRENGTH), SPLIT),
+        Row("EQRM", "eqrm", grid(alpha=(0.75, 0.9))),
+        Row("MMD", "mmd", grid(gamma=(1.0, 10.0))),
+        Row("anchor", "anchor", grid(gamma=(2.0, 10.0))),
     )
     return tuple(replace(row, section=COMPARISON) for row in found)
 
@@ -155,7 +163,7 @@ def cmnist(
     """The study under both protocols: every method, or the main ones, on some settings.
 
     >>> [(view.name, len(view.study.rows)) for view in cmnist(digits="sklearn")]
-    [('cmnist', 24), ('cmnist-literal', 26)]
+    [('cmnist', 31), ('cmnist-literal', 33)]
     """
     if methods not in ("all", "main"):
         raise InputError(

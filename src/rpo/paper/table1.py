@@ -47,7 +47,8 @@ PRINTED = {
 
 
 def rows() -> tuple[Row, ...]:
-    """The paper's methods, then what is set apart. λ by its formula wherever there is one."""
+    """The paper's methods, seven that are compared with since, then what is set apart. λ by its formula where there is
+    one."""
     formula: Mapping[str, Number] = {"lam": "formula"}
     eta, c = (100.0, 1.0, 10.0, 1000.0), (1e-3, 1e-4, 1e-2)
     apart = [
@@ -66,6 +67,13 @@ def rows() -> tuple[Row, ...]:
         Row("IRM + lip", "irm-lip", grid(formula, eta=eta), section=COMPARISON),
         Row("MLDG", "mldg", grid(beta=(1.0, 0.1, 10.0)), section=COMPARISON),
         Row("HAR", "har", grid(c=(0.1, 1.0), eta=eta[:2]), section=COMPARISON),
+        Row("V-REx", "vrex", grid(beta=(10.0, 100.0, 1.0)), section=COMPARISON),
+        Row("Fishr", "fishr", grid(lam=(1000.0, 100.0, 10.0)), section=COMPARISON),
+        Row("IB-ERM", "ib-erm", grid(gamma=(1.0, 10.0, 0.1)), section=COMPARISON),
+        Row("IB-IRM", "ib-irm", grid(eta=eta), section=COMPARISON),
+        Row("EQRM", "eqrm", grid(alpha=(0.75, 0.9)), section=COMPARISON),
+        Row("MMD", "mmd", grid(gamma=(1.0, 10.0, 0.1)), section=COMPARISON),
+        Row("anchor", "anchor", grid(gamma=(2.0, 10.0, 100.0)), section=COMPARISON),
         Row("RPO-Pen", "rpo-pen", section=OURS),
         Row("RPO-Lip", "rpo-lip", section=OURS),
         Row(RPO, "rpo", section=OURS),
@@ -86,7 +94,7 @@ def table1(profile: str = "quick", *, seeds: int | None = None, leave_one_out: b
 
     >>> study = table1("quick")
     >>> len(study.rows), [setting.label for setting in study.settings]
-    (16, ['Cigar clean', 'Cigar mix', 'Wage clean', 'Wage mix'])
+    (23, ['Cigar clean', 'Cigar mix', 'Wage clean', 'Wage mix'])
     """
     size = get_profile(PROFILES, profile, seeds)
     return Study(

@@ -22,6 +22,7 @@ from distributed import Client, KilledWorker, Worker, WorkerPlugin
 
 from rpo.engine.plugins import packed, unpack
 from rpo.exceptions import InputError, TrainingError
+from rpo.studies.outside import is_outside
 from rpo.studies.problems import load
 from rpo.studies.records import Record
 from rpo.studies.scheduler import connect
@@ -136,7 +137,8 @@ def _work(stack: Sequence[Run], carried: bytes) -> list[Record]:
     """One stack on a worker; a worker with several threads still trains one at a time."""
     with _one_at_a_time:
         unpack(carried)
-        load(stack[0].data, stack[0].seed)  # data that this worker lacks are its fault, not the runs'
+        if not is_outside(stack[0].method):  # they look themselves
+            load(stack[0].data, stack[0].seed)  # data that this worker lacks are its fault, not the runs'
         return run_stack(stack)
 
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from rpo.engine import Data
 from rpo.functional.domains import domain_mean
 from rpo.functional.lipirm import dummy_gradient
-from rpo.functional.losses import sample_loss
+from rpo.functional.losses import probability, sample_loss
 from rpo.studies.problems import Problem
 from rpo.studies.records import DIGITS, Measured
 
@@ -44,6 +45,7 @@ METRICS = {
     "mse": Metric("MSE", larger_is_better=False, digits=2),
     "accuracy": Metric("accuracy", larger_is_better=True, digits=3),
     "auc": Metric("AUC", larger_is_better=True, digits=3),
+    "brier": Metric("Brier score", larger_is_better=False, digits=3),
 }
 
 
@@ -56,12 +58,17 @@ def measure(problem: Problem, validation: Tensor, tests: Mapping[str, Tensor]) -
     return Measured(
         validation_risk=risk.tolist(),
         validation_irm=slope.square().tolist(),
-        test={name: metrics(output, problem.tests[name]) for name, output in tests.items()},
+        test={name: _in_unit(metrics(output, problem.tests[name]), problem.unit) for name, output in tests.items()},
     )
 
 
+def _in_unit(found: dict[str, float], unit: float) -> dict[str, float]:
+    return {name: value * unit**2 if name == "mse" else value for name, value in found.items()}
+
+
 def metrics(output: Tensor, data: Data) -> dict[str, float]:
-    """Mean squared error; or accuracy and, for two classes that are both there, the area under the ROC curve.
+    """Mean squared error; or accuracy, Brier's score and, for two classes that are both there, the area under the ROC
+    curve.
 
     >>> from rpo.engine import make_data
     >>> data = make_data(torch.zeros(2, 1), torch.tensor([0.0, 1.0]), torch.tensor([0, 0]), task="regression")
@@ -71,7 +78,12 @@ def metrics(output: Tensor, data: Data) -> dict[str, float]:
     if data.task == "regression":
         return {"mse": float((output[:, 0] - data.y).square().mean())}
     guess = (output[:, 0] > 0) if data.task == "binary" else output.argmax(1)
-    found = {"accuracy": float((guess == data.y).double().mean())}
+    chance = probability(output, data.task).double()
+    wrong = chance - one_hot(data.y.long(), chance.shape[1])
+    found = {
+        "accuracy": float((guess == data.y).double().mean()),
+        "brier": float(wrong.square().sum(1).mean()) / 2,
+    }
     if data.task == "binary" and 0 < float(data.y.sum()) < len(data.y):
         found["auc"] = area_under_roc(output[:, 0], data.y)
     return found

@@ -25,6 +25,8 @@ class Problem:
     train: Data
     validation: Data
     tests: Mapping[str, Data]
+    unit: float = 1.0
+    """What one unit of the target is in that of the results."""
 
     @property
     def bytes(self) -> int:
@@ -46,7 +48,21 @@ ELSEWHERE = {
     "digits": "rpo.paper.digit_problems",
     "photos": "rpo.paper.photo_problems",
     "nico": "rpo.paper.photo_problems",
+    "real": "rpo.paper.real.problem",
 }
+
+
+# Options that change no shape, and are dear: what they are when only the shape is asked for.
+SHAPELESS: dict[str, Any] = {"real": {"strata": False}}
+
+
+def outline(data: DataSpec) -> DataSpec:
+    """A data set of the same shape that is cheaper to load.
+
+    >>> outline(DataSpec(name="real", options={"table": "exam", "strata": True})).options
+    {'table': 'exam', 'strata': False}
+    """
+    return DataSpec(name=data.name, options={**data.options, **SHAPELESS.get(data.name, {})})
 
 
 def problem(name: str) -> Callable[[Callable[..., Problem]], Callable[..., Problem]]:

@@ -11,6 +11,7 @@ import torch
 from rpo.engine.plugins import packed, unpack
 from rpo.exceptions import InputError
 from rpo.progress import Bar, Show
+from rpo.studies.outside import is_outside
 from rpo.studies.records import Record
 from rpo.studies.scheduler import reached
 from rpo.studies.specification import Run, canonical
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from rpo.studies.cluster import Cluster
 
 PROBE_STEPS, PROBE_RUNS = (2, 10), 4
+MANY_TABLES = ("real",)
 Records = dict[str, Record]
 
 
@@ -46,13 +48,15 @@ class Plan:
         for stack in self.stacks:
             kind = _cost_kind(stack[0])
             if kind not in known:
-                known[kind] = [_probe(stack[:PROBE_RUNS])]
+                known[kind] = [_probe(stack if is_outside(stack[0].method) else stack[:PROBE_RUNS])]
             total += mean(known[kind]) * len(stack)
         return total / max(1, min(jobs, len(self.stacks)))
 
 
 def _probe(stack: Sequence[Run]) -> float:
     """Seconds a run, from trainings of two lengths: what a training costs at all, and what each step adds."""
+    if is_outside(stack[0].method):
+        return mean(record.seconds for record in run_stack(stack))
     run_stack(stack, 1)  # data are read and everything is warm after this
     few, more = (run_stack(stack, steps)[0].seconds for steps in PROBE_STEPS)
     step = max(0.0, more - few) / (PROBE_STEPS[1] - PROBE_STEPS[0])
@@ -60,7 +64,10 @@ def _probe(stack: Sequence[Run]) -> float:
 
 
 def _cost_kind(run: Run) -> bytes:
-    return canonical([run.method, run.data.model_dump(mode="json"), run.leave_one_out, run.training.steps])
+    # Of data sets that are many tables, none is tried by itself; learners come together, and count on average.
+    data = run.data.name if run.data.name in MANY_TABLES else run.data.model_dump(mode="json")
+    method = "outside" if is_outside(run.method) else run.method
+    return canonical([method, data, run.leave_one_out, run.training.steps])
 
 
 def plan(runs: Sequence[Run], store: Store, *, width: int | None = None) -> Plan:

@@ -96,6 +96,7 @@ def complete(run: Run) -> Run:
     ({'c': 0.001, 'lr': 0.01}, [1.0, 0.6, 0.3])
     """
     from rpo.methods import get_method
+    from rpo.studies.outside import is_outside
     from rpo.studies.problems import get_problem
     from rpo.studies.references import REFERENCES
 
@@ -109,7 +110,7 @@ def complete(run: Run) -> Run:
     # Through JSON, so that a tuple and a list are the same option.
     options = json.loads(canonical(defaults | run.data.options))
     data = DataSpec(name=run.data.name, options=options)
-    if run.method in REFERENCES:
+    if run.method in REFERENCES or is_outside(run.method):
         return run.model_copy(update={"data": data})
     method = get_method(run.method)
     formulas = {name: value for name, value in run.numbers.items() if value == "formula"}

@@ -1,10 +1,11 @@
 """Runs packed into stacks, and one stack trained and measured: what a worker does."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from math import prod
 from time import process_time
+from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
@@ -17,7 +18,8 @@ from rpo.engine.plugins import check_same
 from rpo.engine.trained import cut
 from rpo.functional.penalties import optimal_lambda
 from rpo.studies.metrics import measure, risk_of_domain
-from rpo.studies.problems import Problem, load
+from rpo.studies.outside import is_outside, versions_of, work_of
+from rpo.studies.problems import Problem, load, outline
 from rpo.studies.records import Measured, Record, versions
 from rpo.studies.references import REFERENCES
 from rpo.studies.specification import Number, Run, canonical
@@ -68,18 +70,28 @@ def pack(runs: Iterable[Run], width: int | None = None) -> list[list[Run]]:
     known: dict[bytes, Shape] = {}  # the shape of a data set does not depend on the seed
 
     def shape_of(run: Run) -> Shape:
-        key = canonical(run.data.model_dump(mode="json"))
+        data = outline(run.data)
+        key = canonical(data.model_dump(mode="json"))
         if key not in known:
-            known[key] = Shape.of(load(run.data, run.seed).train)
+            known[key] = Shape.of(load(data, run.seed).train)
         return known[key]
+
+    # Runs of other libraries come together by their data, whatever the method: what they share is done once.
+    together: dict[bytes, list[Run]] = {}
+    ours = []
+    for run in runs:
+        if is_outside(run.method):
+            together.setdefault(canonical([run.seed, run.data.model_dump(mode="json")]), []).append(run)
+        else:
+            ours.append(run)
 
     def kind(run: Run) -> bytes:
         described = run.model_dump(mode="json", exclude={"numbers", "seed", "data"})
         return canonical([run.data.name, shape_of(run).columns, described])
 
     stacks: list[list[Run]] = []
-    alone: list[list[Run]] = []
-    for _, group in groupby(sorted(runs, key=kind), key=kind):
+    alone: list[list[Run]] = list(together.values())
+    for _, group in groupby(sorted(ours, key=kind), key=kind):
         # Runs of the same data come together, for their first stage may be the same.
         members = sorted(group, key=lambda run: (canonical(run.data.model_dump(mode="json")), run.seed))
         size = width or shape_of(members[0]).together
@@ -93,9 +105,13 @@ def pack(runs: Iterable[Run], width: int | None = None) -> list[list[Run]]:
 def run_stack(runs: Sequence[Run], steps: int | None = None) -> list[Record]:
     """Train and measure the runs of one stack. A run that cannot be done is a failed record.
 
-    Nothing is raised but for a method that is not known here, which is no run's fault: its record would be kept.
+    Nothing is raised but for a method that is not known or not installed here, or data that are not, which are no run's
+    fault: its record would be kept.
     `steps` cuts the training short, for estimates of the time.
     """
+    if is_outside(runs[0].method):
+        found, more = work_of(runs[0].method)(runs), versions_of(runs[0].method)
+        return [_record(run, outcome, seconds, more) for run, (outcome, seconds) in zip(runs, found, strict=True)]
     if runs[0].method not in REFERENCES:
         check_same(get_method(runs[0].method), runs[0].source)
     torch.set_num_threads(1)
@@ -110,12 +126,14 @@ def run_stack(runs: Sequence[Run], steps: int | None = None) -> list[Record]:
     return [_record(run, outcome, seconds) for run, outcome in zip(runs, outcomes, strict=True)]
 
 
-def _record(run: Run, outcome: Measured | str, seconds: float) -> Record:
+def _record(
+    run: Run, outcome: Measured | str, seconds: float, more: Mapping[str, str] = MappingProxyType({})
+) -> Record:
     if isinstance(outcome, Measured) and not outcome.finite:
         outcome = "the model's output is not finite"
     if isinstance(outcome, str):
-        return Record(run=run, status="failed", reason=outcome, seconds=seconds, versions=versions())
-    return Record(run=run, status="done", measured=outcome, seconds=seconds, versions=versions())
+        return Record(run=run, status="failed", reason=outcome, seconds=seconds, versions={**versions(), **more})
+    return Record(run=run, status="done", measured=outcome, seconds=seconds, versions={**versions(), **more})
 
 
 def _without(place: int, data: Data) -> list[Model]:

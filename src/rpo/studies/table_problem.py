@@ -113,7 +113,7 @@ def write_folds(
                 kept = read_arrays(part)
                 if kept is None or kept["strata"].shape != strata[f].shape:
                     inside = given["fold"][given["domain"]] != f
-                    kept = {"strata": _strata(ready, inside, source, seed)}
+                    kept = {"strata": found_strata(ready, inside, source, seed)}
                     write_arrays(part, kept)
                 strata[f] = kept["strata"]
                 bar.advance()
@@ -156,7 +156,7 @@ def _checksum(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
     return np.frombuffer(total.digest(), dtype=np.uint8)
 
 
-def _strata(ready: Prepared, inside: NDArray[np.bool_], grouping: Grouping, seed: int) -> NDArray[np.int64]:
+def found_strata(ready: Prepared, inside: NDArray[np.bool_], grouping: Grouping, seed: int) -> NDArray[np.int64]:
     """The stratum of each row; strata that are looked for are found without a look at the domains held out."""
     if ready.strata is not None:
         return ready.strata.labels.astype(np.int64)

@@ -1,0 +1,119 @@
+"""`rpo bench real`: real tables with whole domains held out, learners side by side; when does data quality matter?"""
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rpo.cli.bench.shared import Asked, command, do
+from rpo.io import console
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rpo.paper.real.results import RealResults
+
+Tables = Annotated[str, typer.Option(help="Which tables: a,b (default: those of the profile).")]
+Frozen = Annotated[str, typer.Option(help="The commit at which the rules were frozen, named on the page.")]
+
+
+@command(without=("selection", "correction", "add", "plugin"))
+def real(asked: Asked, tables: Tables = "", frozen: Frozen = "") -> None:
+    """Real tables, whole domains held out: stock learners, peers, our networks, and Quality with its controls.
+
+    'quick' has eight tables and four learners, as they are and with 30 % of the domains bad; 'paper' all tables, rows
+    and settings, cut to two hours on two cores; 'full' cuts nothing. `rpo data get tables` fetches the tables;
+    `pip install 'rpo[real]'` the peers, and those that are not installed are named. Goes on where it stopped.
+
+    [bold]Examples[/bold]
+
+        rpo bench real --tables exam,scots
+
+        rpo bench real --profile paper --page docs/results/real.md --figures docs/figures
+    """
+    from rpo.paper.real.results import make_results
+    from rpo.paper.real.study import real_study
+
+    study = real_study(asked.profile, [name for name in tables.split(",") if name], asked.seeds)
+    for name, library in study.missing.items():
+        typer.echo(f"{name} is left out: {library} is not installed (pip install 'rpo[real]').", err=True)
+    records = do(asked, list(study.runs.values()))
+    if records is None:
+        return
+    results = make_results(study, records)
+    written = _write(asked, results, frozen)
+    if asked.as_json:
+        said = {
+            "summary": results.summary.to_dict("records"),
+            "gains": results.gains.to_dict("records"),
+            "detection": results.detection.to_dict("records"),
+            "not installed": study.missing,
+            "files": [str(path) for path in written],
+        }
+        typer.echo(json.dumps(_plain(said), ensure_ascii=False, indent=1))
+        return
+    _print(results, written)
+
+
+def _write(asked: Asked, results: "RealResults", frozen: str) -> "list[Path]":
+    """The figures, every error and the page; the paths."""
+    from rpo.io import write_whole
+    from rpo.paper.real.figures import curve_figure, dots_figure
+    from rpo.paper.real.page import section
+    from rpo.studies.figures import save
+    from rpo.studies.page import put
+
+    folder = asked.figures or asked.folder
+    dots, curve = save(dots_figure(results), folder, "real"), save(curve_figure(results), folder, "real-unevenness")
+    files = [asked.folder / "errors.csv", asked.folder / "summary.csv", asked.folder / "gains.csv"]
+    for path, table in zip(files, (results.errors, results.summary, results.gains), strict=True):
+        write_whole(path, table.to_csv(index=False))
+    page = asked.page or asked.folder / "real.md"
+    put(page, "real", section(results, asked.command, (dots[0], curve[0]), page, frozen))
+    return [*dots, *curve, *files, page]
+
+
+def _plain(value: object) -> object:
+    """NaN as null, so that it is JSON."""
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and value != value else value
+
+
+def _print(results: "RealResults", written: "list[Path]") -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from rpo.paper.real.planting import SETTINGS
+    from rpo.paper.real.study import ROWS
+    from rpo.paper.real.words import answer, shown
+
+    for setting, some in results.summary.groupby("setting", sort=False):
+        table = Table(
+            "",
+            "geometric mean (95 %)",
+            "median",
+            "worst",
+            "won",
+            "lost",
+            "tables",
+            box=SIMPLE_HEAD,
+            title_justify="left",
+        )
+        table.title = f"Error over the best stock learner, {SETTINGS[str(setting)].words}"
+        order = sorted(some.to_dict("records"), key=lambda one: list(ROWS).index(one["row"]))
+        for one in order:
+            figures = (
+                f"{one['median']:.2f}",
+                f"{one['worst']:.2f}",
+                str(one["won"]),
+                str(one["lost"]),
+                str(one["tables"]),
+            )
+            table.add_row(ROWS[one["row"]].label, shown(one["mean"], one["low"], one["high"]), *figures)
+        console().print(table)
+    for line in answer(results):
+        typer.echo(f"- {line.replace('**', '')}")
+    typer.echo(f"\nThe figure is {written[0]}, the page {written[-1]}; records are in {written[4].parent}.")

@@ -1,0 +1,185 @@
+"""The page of the study: the answer first, then tables, figures and how it was done; all from the records."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rpo.datasets.recipes import recipe_of
+from rpo.paper.real.planting import DEVIATIONS, SETTINGS, THINNED, WRONG
+from rpo.paper.real.quality import ESTIMATORS, THEIRS
+from rpo.paper.real.results import DRAWS, RealResults
+from rpo.paper.real.study import BEST_OF, CONTROLS, ROWS, Amount
+from rpo.paper.real.words import CLEAN, answer, figure_of, shown
+from rpo.studies.page import link
+
+WAYS = {"quality": "judged", "permuted": "permuted", "true": "true noise"}
+
+
+def section(results: RealResults, command: str, figures: tuple[Path, Path], page: Path, frozen: str) -> str:
+    """The page between its marks."""
+    dots, curve = (link(path, page) for path in figures)
+    stock = ", ".join(ROWS[name].label for name in BEST_OF)
+    blocks = [
+        f"Made by `{command}`.",
+        "## The answer",
+        _listed(answer(results)),
+        f"![Error over the best stock learner]({dots})",
+        "## Tables as they are",
+        f"Error over that of the best of {stock} on the same folds; the best is the one that turned out best on that "
+        "table, which nobody knows beforehand.",
+        summary_table(results, CLEAN),
+        _listed([*absent(results), *failures(results)]),
+        "## With planted trouble",
+        "Geometric mean of the same ratio; as they are once more in the first column.",
+        settings_table(results),
+        "## The weights against their controls",
+        "Error over that with uniform weights, geometric mean over tables: weights as judged, the same dealt to other "
+        "cells, and by the noise that was planted.",
+        gains_table(results),
+        "## When does quality matter?",
+        "The same error against the unevenness of a table, all settings together. Unevenness is measured on the table: "
+        "the share of its rows that the weights cost, 1 − (Σw)²/(nΣw²); 0 where all rows count alike.",
+        curve_table(results),
+        f"![Gain against unevenness]({curve})",
+        "## What was planted, found again",
+        "AUC, mean over tables, and on how many of them ours is higher. cleanlab has out-of-sample predictions of a "
+        "random forest; its score of a domain is the mean over the rows.",
+        detection_table(results),
+        "## How",
+        _listed(protocol(results, frozen)),
+    ]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _listed(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _markdown(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    rule = f"|---|{'---:|' * (len(heads) - 1)}"
+    return "\n".join([f"| {' | '.join(heads)} |", rule, *(f"| {' | '.join(line)} |" for line in lines)])
+
+
+def summary_table(results: RealResults, setting: str) -> str:
+    """A line per row, by section, best first."""
+    table = results.summary[results.summary["setting"] == setting]
+    lines = []
+    for part in dict.fromkeys(row.section for row in ROWS.values()):
+        some = table[[ROWS[name].section == part for name in table["row"]]].sort_values("mean")
+        if len(some):
+            lines.append([f"*{part}*", *[""] * 6])
+        for one in some.to_dict("records"):
+            counts = (str(one[name]) for name in ("won", "lost", "tables"))
+            figures = (shown(one["mean"], one["low"], one["high"]), f"{one['median']:.2f}", f"{one['worst']:.2f}")
+            lines.append([ROWS[one["row"]].label, *figures, *counts])
+    return _markdown(["", "geometric mean (95 %)", "median", "worst", "won", "lost", "tables"], lines)
+
+
+def settings_table(results: RealResults) -> str:
+    """A line per row, a column per setting; controls are in a table of their own."""
+    known = [name for name in SETTINGS if (results.summary["setting"] == name).any()]
+    means = {(one["row"], one["setting"]): one["mean"] for one in results.summary.to_dict("records")}
+    rows = [name for name in ROWS if any(key[0] == name for key in means) and ROWS[name].section != CONTROLS]
+    nothing = float("nan")
+    lines = [[ROWS[name].label, *(shown(means.get((name, setting), nothing)) for setting in known)] for name in rows]
+    return _markdown(["", *(SETTINGS[name].words for name in known)], lines)
+
+
+def gains_table(results: RealResults) -> str:
+    """A line per setting; of each estimator the weights as judged with their interval, permuted and true."""
+    gains = results.gains
+    estimators = [name for name in ESTIMATORS if (gains["estimator"] == name).any()]
+    lines = []
+    for setting in (name for name in SETTINGS if (gains["setting"] == name).any()):
+        line = [SETTINGS[setting].words]
+        for name in estimators:
+            some = gains[(gains["setting"] == setting) & (gains["estimator"] == name)]
+            line += [
+                shown(*figure_of(some["quality"])),
+                *(shown(figure_of(some[way])[0]) for way in ("permuted", "true")),
+            ]
+        lines.append(line)
+    return _markdown(["", *(f"{name}, {words}" for name in estimators for words in WAYS.values())], lines)
+
+
+def curve_table(results: RealResults) -> str:
+    """A line per bin of unevenness, a column per estimator, with the number of cases."""
+    curve = results.curve.to_dict("records")
+    estimators = list(dict.fromkeys(one["estimator"] for one in curve))
+    lines = []
+    for low, high in sorted({(one["from"], one["to"]) for one in curve}):
+        line = ["none" if high == 0 else f"above {low:g}, to {high:g}"]
+        for name in estimators:
+            found = [one for one in curve if (one["estimator"], one["to"]) == (name, high)]
+            cases = (f"{shown(one['ratio'], one['low'], one['high'])}, {one['cases']} cases" for one in found)
+            line.append(next(cases, "–"))
+        lines.append(line)
+    return _markdown(["unevenness", *estimators], lines)
+
+
+def detection_table(results: RealResults) -> str:
+    """A line per setting and what was to be found."""
+    lines = []
+    for (setting, what), some in results.detection.groupby(["setting", "what"], sort=False):
+        wide = some.pivot_table(index="table", columns="way", values="auc")
+        line = [f"{SETTINGS[str(setting)].words}: {what}", f"{wide['rpo'].mean():.2f}"]
+        if THEIRS in wide:
+            higher = int((wide["rpo"] > wide[THEIRS]).sum())
+            lines.append([*line, f"{wide[THEIRS].mean():.2f}", f"{higher} of {len(wide)}"])
+        else:
+            lines.append([*line, "not installed", "–"])
+    return _markdown(["", "rpo", THEIRS, "ours higher"], lines)
+
+
+def absent(results: RealResults) -> list[str]:
+    """Rows that could not be run."""
+    return [
+        f"{ROWS[name].label}: not run, {library} is not installed (`pip install 'rpo[real]'`)."
+        for name, library in results.study.missing.items()
+    ]
+
+
+def failures(results: RealResults) -> list[str]:
+    """Which rows failed, how often, and the first reason."""
+    return [
+        f"{ROWS[str(row)].label} failed in {len(some)} folds of {some['table'].nunique()} tables "
+        f"(first: {some['table'].iloc[0]}, {str(some['reason'].iloc[0])[:100]})."
+        for row, some in results.failed.groupby("row", sort=False)
+    ]
+
+
+def protocol(results: RealResults, frozen: str) -> list[str]:
+    """Everything that a reader needs to judge or repeat it."""
+    study, profile = results.study, results.study.profile
+    classes = sum(recipe_of(name).task == "classification" for name in study.tables)
+    one = "All of Quality was run under one set of rules (fingerprint of `judging` and `models`: {})"
+    several = "The rules of Quality changed between runs (fingerprints {})"
+    under = (several if len(results.rules) > 1 else one).format(", ".join(results.rules))
+    networks = f"; networks {_amounts(profile.networks)}" if profile.networks else ""
+    without = f" Left out for their time: {', '.join(profile.left_out)}." if profile.left_out else ""
+    return [
+        f"{len(study.tables)} tables, {classes} of them with classes: {', '.join(study.tables)}. `rpo data list` has "
+        "their sizes, licences and sources.",
+        "Whole domains are held out. Trouble is planted in the training domains only; errors are on the true target of "
+        "the domains held out: root mean squared, or Brier's score.",
+        f"Bad domains, bad cells: noise of {DEVIATIONS:g} deviations of the target added, or {100 * WRONG:.0f} % of "
+        "the labels turned. Cells are quarters of one column within a domain. Scarce: a third of the domains thinned "
+        f"to {100 * THINNED:.0f} %. Confounder: a column that follows the target with slope 1, 0.6 or 0.3, by domain, "
+        "and not at all in the domains held out.",
+        "Every learner has its library's defaults; networks are ours, 400 steps. One-hot columns and medians for gaps "
+        "are the same for all.",
+        f"Intervals: tables drawn with replacement, {DRAWS:,} times. Won and lost: t-test paired over folds, p < 0.05, "
+        "with the variance of Nadeau and Bengio (2003), since folds share training rows; Holm over tables.",
+        "How much, fixed before any result was seen so that two cores take two hours: of tables with more than "
+        f"{profile.rows:,} rows a sample (whole domains until there are so many rows, no fewer than 40, then of each "
+        "its share); seeds that deal the domains × folds held out of each: "
+        f"{_amounts(profile.learners)}{networks}.{without} `--profile full` cuts nothing.",
+        f"{under}{f'; frozen: {frozen}' if frozen else ''}.",
+        f"{len(study.runs):,} runs, {results.seconds / 3600:.1f} hours of one core; {', '.join(results.versions)}.",
+    ]
+
+
+def _amounts(amounts: Mapping[str, Amount]) -> str:
+    by: dict[Amount, list[str]] = {}
+    for name, amount in amounts.items():
+        by.setdefault(amount, []).append(SETTINGS[name].words)
+    return "; ".join(f"{seeds} × {folds} ({', '.join(names)})" for (seeds, folds), names in by.items())

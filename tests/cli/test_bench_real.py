@@ -1,0 +1,112 @@
+"""`rpo bench real` as people call it, on small tables; killed and gone on with."""
+
+import json
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rpo.paper.real import folds
+
+SMALL = Path(__file__).parents[1] / "paper" / "real" / "small.py"
+CODE = f"import runpy; runpy.run_path({str(SMALL)!r})['use_small_tables'](); from rpo.cli import main; main()"
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(folds, "load_real", runpy.run_path(str(SMALL))["small_table"])
+    for cached in (folds.real_table, folds.make_fold):
+        cached.cache_clear()
+    yield
+    for cached in (folds.real_table, folds.make_fold):
+        cached.cache_clear()
+
+
+def test_tables_figures_a_page_and_plain_words(small, command, tmp_path):
+    words = ("bench", "real", "--tables", "exam,contraception", "--seeds", 1, "--jobs", 1, "--out", tmp_path / "out")
+    code, out, err = command(*words, "--page", tmp_path / "page.md", "--frozen", "abc123")
+    assert code == 0, err
+    assert "Error over the best stock learner, as they are" in out
+    assert "Do weights by judged quality help on domains never seen?" in out
+    page = (tmp_path / "page.md").read_text()
+    assert "Made by `rpo bench real --tables exam,contraception --frozen abc123 --profile quick --seeds 1" in page
+    assert "](out/real.png)" in page
+    made = {path.name for path in (tmp_path / "out").iterdir()} - {"runs", "lock"}
+    figures = {f"{name}.{kind}" for name in ("real", "real-unevenness") for kind in ("png", "svg")}
+    assert made == {*figures, "errors.csv", "summary.csv", "gains.csv"}
+    assert len(list((tmp_path / "out" / "runs").iterdir())) == 2 * 14
+    before = (tmp_path / "page.md").read_bytes(), (tmp_path / "out" / "real.png").read_bytes()
+    code, again, _ = command(*words, "--page", tmp_path / "page.md", "--frozen", "abc123")
+    assert again == out
+    assert before == ((tmp_path / "page.md").read_bytes(), (tmp_path / "out" / "real.png").read_bytes())
+    code, out, _ = command(*words, "--json")
+    found = json.loads(out)
+    assert {one["row"] for one in found["summary"]} >= {"ridge", "hgb", "forest", "quality-auto"}
+    assert found["not installed"] == {}
+
+
+def test_dry_run_counts_and_writes_nothing(small, command, tmp_path):
+    code, out, _ = command("bench", "real", "--tables", "exam", "--dry-run", "--out", tmp_path / "out")
+    assert code == 0
+    assert out.startswith("42 runs, 0 done, 42 to do in 6 stacks.")
+    assert "About" in out
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (("--profile", "huge"), "unknown profile 'huge': use one of quick, paper, full"),
+        (("--tables", "nowhere"), "there is no real table 'nowhere'"),
+        (("--seeds", "0"), "seeds must be at least 1, got 0"),
+    ],
+)
+def test_bad_words_are_one_line_and_code_two(command, tmp_path, words, says):
+    code, _, err = command("bench", "real", "--out", tmp_path, *words)
+    assert code == 2
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_a_table_that_is_not_there_is_one_line_with_what_to_do(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("RPO_DATA", str(tmp_path / "nothing"))
+    for cached in (folds.real_table, folds.make_fold):
+        cached.cache_clear()
+    code, _, err = command("bench", "real", "--tables", "exam", "--jobs", 1, "--out", tmp_path / "out")
+    assert code == 2
+    assert "run `rpo data get tables`" in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_killed_and_gone_on_with_it_is_the_same(tmp_path):
+    """A real kill of the whole process group, twice, in the midst of the runs; then the rest, and the same tables."""
+    words = ["bench", "real", "--tables", "exam,contraception", "--jobs", "1"]
+    whole = _process(*words, "--out", tmp_path / "whole")
+    assert whole.wait() == 0, whole.stderr.read()
+    runs, seen = tmp_path / "out" / "runs", 0
+    for _ in range(2):
+        process = _process(*words, "--out", tmp_path / "out")
+        while process.poll() is None and len(list(runs.glob("*.json"))) <= seen:
+            time.sleep(0.05)
+        assert process.poll() is None, "it was over before it could be killed"
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        seen = len(list(runs.glob("*.json")))
+    assert 0 < seen < len(list((tmp_path / "whole" / "runs").iterdir()))
+    last = _process(*words, "--out", tmp_path / "out")
+    assert last.wait() == 0, last.stderr.read()
+    for name in ("errors.csv", "summary.csv", "gains.csv", "real.png", "real-unevenness.png"):
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
+
+
+def _process(*words):
+    command = [sys.executable, "-W", "ignore", "-c", CODE, *map(str, words)]
+    return subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
