@@ -232,7 +232,7 @@ def test_a_task_the_method_lacks_names_those_that_have_it(monkeypatch):
 
 
 def test_one_domain_works_with_a_warning():
-    with pytest.warns(OneDomainWarning, match="only one training domain"):
+    with pytest.warns(OneDomainWarning, match="one training domain only"):
         model = RPORegressor(steps=20).fit(X, Y, domains=["a"] * N)
     assert model.predict(X).shape == (N,)
 

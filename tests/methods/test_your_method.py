@@ -77,7 +77,12 @@ def test_every_command_of_the_page_runs_with_two_workers(page, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "number", "says"),
-    [("training", 2, "risk"), ("sweeps", 2, "hyperparameters__gamma"), ("learners", 1, "linear"), ("quality", 1, "noise")],
+    [
+        ("training", 2, "risk"),
+        ("sweeps", 2, "hyperparameters__gamma"),
+        ("learners", 1, "linear"),
+        ("quality", 1, "noise"),
+    ],
 )
 def test_the_blocks_of_a_guide_run(tmp_path, monkeypatch, capsys, name, number, says):
     page = ROOT / "docs" / f"{name}.md"

@@ -8,7 +8,6 @@ from sklearn.base import BaseEstimator, RegressorMixin
 import rpo
 from rpo import QualityClassifier, QualityRegressor
 from rpo.exceptions import InputError
-from rpo.functional.conformal import conformal_quantile, row_mass
 from rpo.models.intervals import half_width, smallest_sets
 
 QUICK = {"weights": "off", "screen": "off", "verbose": False}
@@ -230,30 +229,3 @@ def test_frames_with_text_have_intervals():
     frame = pd.DataFrame(X, columns=list("abc")).assign(kind=np.where(X[:, 0] > 0, "u", "v"), site=domain)
     model = QualityRegressor("linear", **QUICK).fit(frame, y, domains="site")
     assert model.predict_interval(frame.drop(columns="site")[:5], 0.8).shape == (5, 2)
-
-
-@pytest.mark.parametrize("classes", [False, True])
-def test_coverage_is_that_of_each_domain_by_all_the_others(classes):
-    X, y, domain = made(5, domains=9, rows=12, level=2.0, classes=classes)
-    model = fitted(X, y, np.array(list("abcdefghi"))[domain])
-    table = model.coverage_
-    assert table["level"].tolist() == [0.5, 0.8]  # eight of nine domains promise no more
-    assert (table["covered"] >= table["level"] - 1e-9).all()
-    assert (table["lowest"] <= table["covered"]).all()
-    assert set(table["lowest_domain"]) <= set("abcdefghi")
-    assert table["size"].is_monotonic_increasing
-    if not classes:  # in the worst domain, by hand
-        held = model.held_out_
-        own = held["domain"].to_numpy() == list(model.domains_).index(table["lowest_domain"][1])
-        score = np.abs(held["target"] - held["expected"]).to_numpy()
-        rest = np.unique(held["domain"][~own], return_inverse=True)[1]
-        q = conformal_quantile(score[~own], row_mass(rest, np.ones(len(rest))), 0.8)
-        assert table["lowest"][1] == pytest.approx((score[own] <= q).mean())
-
-
-def test_coverage_of_one_domain_names_no_worst_and_of_two_only_what_one_can_promise():
-    X, y, domain = made(6, domains=2, rows=40)
-    with pytest.warns(rpo.exceptions.OneDomainWarning):
-        alone = fitted(X, y, np.zeros(len(y), int))
-    assert list(alone.coverage_) == ["level", "size", "covered"]
-    assert fitted(X, y, domain).coverage_["level"].tolist() == [0.5]

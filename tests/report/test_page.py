@@ -4,7 +4,6 @@ import base64
 import io
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,7 @@ import rpo
 from rpo.exceptions import InputError
 from rpo.judging.columns import Finding
 from rpo.report import render, write_report
+from rpo.tables.coverage import coverage
 
 
 def test_every_section_is_there_and_nothing_comes_from_elsewhere(found):
@@ -50,8 +50,10 @@ def test_names_are_text_in_findings_slopes_maps_footer_and_model(hostile):
         slopes=pd.DataFrame([row]),
     )
     errors = pd.DataFrame({"error": 1.0, "spread": 0.1, "worst": 2.0, "worst_domain": bad}, index=[bad, "linear"])
-    held = {"level": 0.9, "size": 1.0, "covered": 0.9, "lowest": 0.5, "lowest_domain": bad}
-    model = SimpleNamespace(expected_error_=errors, shares_={bad: 1.0}, coverage_=pd.DataFrame([held]))
+    rng = np.random.default_rng(0)
+    model = rpo.QualityRegressor("linear", verbose=False)
+    model.fit(rng.normal(size=(60, 1)), rng.normal(size=60), domains=np.repeat(list("abc"), 20))
+    model.expected_error_, model.shares_, model.domains_ = errors, {bad: 1.0}, np.array([bad] * 3)
     page = render(found, title=bad, model=model, about=dict.fromkeys(("file", "command", "date", "seed"), bad))
     assert page.count("<script>") == 1  # the page's own
     parts = ("summary", "missing", "shift", "features", "fitted", "intervals")
@@ -169,7 +171,7 @@ def test_the_expected_error_of_a_model_is_shown():
         assert f"in {own['worst_domain']}" in part
         assert page.index('id="rows"') < page.index('id="fitted"') < page.index('id="doubts"')
         assert ("wrong classes" in part) == (target is not y)
-        held = model.coverage_.set_index("level")["covered"]
+        held = coverage(model).set_index("level")["covered"]
         assert re.findall(r">(\d+)\xa0%</th>", part) == [f"{100 * level:.0f}" for level in held.index] == ["50"]
 
 

@@ -182,14 +182,11 @@ def _write_page(
 def _figures(estimator: Any) -> dict[str, Any]:
     """What to expect and what was decided, or the cells of RPO; as JSON."""
     if hasattr(estimator, "expected_error_"):
-        tables = {
-            "expected": "expected_error_",
-            "decision": "decision_",
-            "dropped": "dropped_",
-            "coverage": "coverage_",
-        }
+        from rpo.tables.coverage import coverage
+
+        tables = {"expected": "expected_error_", "decision": "decision_", "dropped": "dropped_"}
         found = {name: records(getattr(estimator, place).reset_index()) for name, place in tables.items()}
-        return found | {"shares": estimator.shares_}
+        return found | {"coverage": records(coverage(estimator)), "shares": estimator.shares_}
     cells = getattr(estimator, "quality_", None)
     return {"quality": None if cells is None else records(cells)}
 
@@ -206,7 +203,9 @@ def _show(model: "TableModel") -> None:
         if len(estimator.shares_) > 1:
             parts = ", ".join(f"{name} {100 * share:.0f} %" for name, share in used.items())
             say(f"The model is made of {parts}.")
-        if words := interval_words(estimator.coverage_, model.task):
+        from rpo.tables.coverage import coverage
+
+        if words := interval_words(coverage(estimator), model.task):
             say(words)
         return
     cells = getattr(estimator, "quality_", None)
@@ -214,7 +213,7 @@ def _show(model: "TableModel") -> None:
         show(cells.head(SHOWN), tuple(cells.columns), "Domain and stratum, poorest first", len(cells))
 
 
-def interval_words(coverage: "pd.DataFrame", task: str) -> str:
+def interval_words(held: "pd.DataFrame", task: str) -> str:
     """What intervals of the highest usual level held of domains that did not count in them; nothing if none can be had.
 
     >>> import pandas as pd
@@ -222,14 +221,14 @@ def interval_words(coverage: "pd.DataFrame", task: str) -> str:
     >>> interval_words(pd.DataFrame([row]), "regression")
     'Intervals of 80 % (typically ±1.5) held 83 % of the rows of domains not seen; at worst, in B, 61 %.'
     """
-    usual = coverage[coverage["level"] <= USUAL]
+    usual = held[held["level"] <= USUAL]
     if not len(usual):
         return ""
     row = usual.iloc[-1]
     what = f"Intervals of {100 * row['level']:.0f} % (typically ±{row['size']:.2g})"
     if task == "classification":
         what = f"Sets of classes at {100 * row['level']:.0f} % ({row['size']:.1f} classes on average)"
-    if "lowest" not in coverage:
+    if "lowest" not in held:
         return f"{what} held {100 * row['covered']:.0f} % of the rows not seen."
     return (
         f"{what} held {100 * row['covered']:.0f} % of the rows of domains not seen; at worst, in "

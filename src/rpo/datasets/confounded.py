@@ -71,17 +71,51 @@ def make_confounded(
 ) -> Confounded:
     """z = s_e·y + τ ε: confounders of slope s_e in training domain e; in the test domain slope 0 and noise that drowns.
 
-    Rows are dealt at random: a quarter to the test domain, the rest to one training domain for each slope. Strata
-    are k-means clusters of two features. `quality="mix"` makes `bad_cells` strata of one domain and `bad_strata`
-    strata of every training domain bad, `quality="cells"` a share `bad_share` of all cells, wherever they fall: they
-    keep a share `keep` of their rows, and `label_noise` is the deviation of what is added to their labels, after the
-    confounders are made or, with `label_noise_first`, before.
-    Scales and strata are taken from the rows outside the test domain. `columns="causal"` leaves the confounders out.
-    With `known_noise` training rows weigh 1/(σ₀² + σ_ek²), which nobody knows of real data: σ_ek is the deviation of
-    what was added, σ₀ that of the clean target around a linear fit.
+    Rows are dealt at random: a quarter to the test domain, the rest to one training domain for each slope. Strata are
+    k-means clusters of two features. Scales and strata are taken from the rows outside the test domain.
+
+    Parameters
+    ----------
+    table : "cigar" or "wage"
+        The table that the confounders are added to.
+    quality : "clean", "mix" or "cells"
+        "mix" makes `bad_cells` strata of one domain and `bad_strata` strata of every training domain bad, "cells" a
+        share `bad_share` of all cells, wherever they fall.
+    columns : "all" or "causal"
+        "causal" leaves the confounders out.
+    test_share, validation_share : float
+        Shares of the rows.
+    confounders : int
+        How many.
+    slopes : tuple of float
+        s_e, one for each training domain.
+    noise : float
+        τ in the training domains.
+    test_slope, test_noise : float
+        Slope and noise in the test domain.
+    n_strata : int
+        How many strata.
+    strata_by : tuple of two str, optional
+        The features that strata are made of.
+    bad_cells, bad_strata : int
+        For "mix".
+    bad_share : float
+        For "cells".
+    keep : float
+        The share of their rows that bad cells keep.
+    label_noise : float
+        The deviation of what is added to labels of bad cells.
+    label_noise_first : bool
+        Add it before the confounders are made, not after.
+    known_noise : bool
+        Let training rows weigh 1/(σ₀² + σ_ek²), which nobody knows of real data: σ_ek is the deviation of what was
+        added, σ₀ that of the clean target around a linear fit.
+    seed : int
+        Decides all draws.
 
     Examples
     --------
+    >>> from rpo.datasets import make_confounded
     >>> data = make_confounded("cigar", seed=1)
     >>> len(data.train), len(data.validation), len(data.test), data.names[-2:]
     (828, 207, 345, ('confounder_0', 'confounder_1'))

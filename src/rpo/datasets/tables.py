@@ -14,7 +14,29 @@ from rpo.io import Task
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table with its roles: what to predict, from what, and which column says where a row comes from."""
+    """A table with its roles: what to predict, from what, and which column says where a row comes from.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        All of it.
+    target : str
+        The column to predict.
+    features : list of str
+        The columns to predict from.
+    domain : str or None
+        The column that says where a row comes from.
+    description, source, name : str
+        What it is, where it is from, and what it is called.
+    task : "regression" or "classification"
+        What the target is.
+
+    Examples
+    --------
+    >>> import rpo
+    >>> rpo.datasets.load_wage().target
+    'lwage'
+    """
 
     frame: pd.DataFrame = field(repr=False)
     target: str

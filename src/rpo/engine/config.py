@@ -22,27 +22,54 @@ FULL_BATCH_ROWS = 4096
 
 @dataclass(frozen=True)
 class Config:
-    """How to train: everything that is not the method's."""
+    """How to train: everything that is not the method's.
+
+    Parameters
+    ----------
+    steps : int
+        Steps of Adam.
+    batch_size : int, optional
+        Rows of each domain in a step; None for all rows.
+    schedule : "cosine" or "constant"
+        Of the learning rate: it falls by half a cosine, or stays.
+    device : str
+        "auto", "cpu", "cuda" or "mps".
+    dtype : torch.dtype
+        The precision.
+    compile : bool
+        Compile the step: costs half a minute, pays from about 1,500 steps on.
+    progress : bool or "auto"
+        Whether to show it; "auto" does on a terminal.
+    checkpoint : path, optional
+        A folder to keep the training in while it goes on, and on SIGTERM: the same call goes on where it stopped.
+    every : float
+        Seconds between two checkpoints.
+    accumulate : int
+        Batches whose gradients make one step: their mean.
+    autocast : bool
+        Compute losses in bfloat16 where that is safe; parameters and Adam stay in `dtype`.
+    monitor : Monitor, optional
+        What is looked at meanwhile, and when to stop.
+
+    Examples
+    --------
+    >>> from rpo.engine import Config
+    >>> Config(steps=100, batch_size=32).schedule
+    'cosine'
+    """
 
     steps: int = STEPS
     batch_size: int | None = None
-    """Rows of each domain in a step; None for all rows."""
     schedule: Literal["cosine", "constant"] = "cosine"
     device: str = "auto"
     dtype: torch.dtype = torch.float32
     compile: bool = False
-    """Compile the step: costs half a minute, pays from about 1,500 steps on."""
     progress: Show = "auto"
     checkpoint: str | os.PathLike[str] | None = None
-    """A folder to keep the training in while it goes on: the same call goes on where it stopped."""
     every: float = 60.0
-    """Seconds between two checkpoints."""
     accumulate: int = 1
-    """Batches whose gradients make one step: their mean."""
     autocast: bool = False
-    """Compute losses in bfloat16 where that is safe; parameters and Adam stay in `dtype`."""
     monitor: "Monitor | None" = None
-    """What is looked at meanwhile, and when to stop."""
 
     def __post_init__(self) -> None:
         if isinstance(self.steps, bool) or not isinstance(self.steps, int | np.integer) or self.steps < 1:

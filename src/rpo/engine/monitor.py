@@ -39,6 +39,17 @@ class Monitor:
         Evaluations to wait for a better one.
     callbacks : sequence of Callback
         Told of every step, every evaluation and the end.
+
+    Examples
+    --------
+    >>> import numpy as np, rpo
+    >>> X, domain = np.random.default_rng(0).normal(size=(80, 2)), np.arange(80) % 4
+    >>> known = domain < 3
+    >>> monitor = rpo.Monitor(validation=(X[~known], X[~known, 0], domain[~known]), every=5, early_stopping="mean")
+    >>> model = rpo.DomainRegressor("erm-l2", steps=20)
+    >>> model = model.fit(X[known], X[known, 0], domains=domain[known], monitor=monitor)
+    >>> len(model.validation_) > 0
+    True
     """
 
     validation: Any = None

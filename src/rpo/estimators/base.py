@@ -214,7 +214,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         code, labels = (np.zeros(n, np.intp), np.array([0])) if domains is None else codes(domains, "domains", n)
         if len(labels) == 1:
             warnings.warn(
-                "there is only one training domain: what differs between domains cannot be learned",
+                "there is one training domain only: what differs between domains cannot be learned",
                 OneDomainWarning,
                 stacklevel=4,
             )

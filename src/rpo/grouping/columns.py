@@ -18,9 +18,20 @@ def strata_from_columns(
 ) -> NamedStrata:
     """k(i) = (bin of column 1, bin of column 2, …): one stratum for every combination that has a row.
 
-    Numbers with more than `n_bins` distinct values are cut at weighted quantiles 1/n_bins, 2/n_bins, …; anything
-    else is taken as it is, and a missing value is a category of its own.
+    Parameters
+    ----------
+    columns : DataFrame
+        The columns that strata are made of.
+    n_bins : int
+        Numbers with more distinct values are cut at weighted quantiles 1/n_bins, 2/n_bins, …; anything else is taken as
+        it is, and a missing value is a category of its own.
+    sample_weight : array, optional
+        What each row counts in the quantiles.
 
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from rpo.grouping import strata_from_columns
     >>> table = pd.DataFrame({"age": [20, 30, 40, 50], "sex": ["f", "f", "m", "m"]})
     >>> strata = strata_from_columns(table, n_bins=2)
     >>> strata.labels.tolist(), strata.names

@@ -43,15 +43,41 @@ def find_strata(
     feature_names: Sequence[str] | None = None,
     among: Sequence[int] | None = None,
 ) -> Strata:
-    """argmax_A separation(cluster(X_A)) over the subspaces A of at most `max_features` features, `among` some or all.
+    """argmax_A separation(cluster(X_A)) over the subspaces A of at most `max_features` features.
 
-    `residual` holds the squared residuals of the stage-1 model. Every subspace is clustered by k-means on
-    standardised features and scored by `separation`; the best is clustered again, by `cluster`, into the number
-    of strata from 8 to 12 that scores best (or into `n_strata`). Fewer come back where there are fewer distinct
-    points or rows. Weights count rows: weight two is the row twice, weight zero is no row (but it gets a label).
-    Above `max_rows` rows, a sample drawn with `random_state` stands for them, and the others go to the region
-    they fall in.
+    Every subspace is clustered by k-means on standardised features and scored by how well it separates noise and
+    density; the best is clustered again into the number of strata that scores best. Fewer come back where there are
+    fewer distinct points or rows.
 
+    Parameters
+    ----------
+    X : array of shape (n, p)
+        The features, as numbers.
+    residual : array of shape (n,)
+        Squared residuals of a model.
+    domain : array of shape (n,)
+        The number of each row's domain.
+    sample_weight : array, optional
+        Weights count rows: two is the row twice, zero is no row (but it gets a label).
+    n_strata : int, optional
+        How many strata; without it the number from 8 to 12 that scores best.
+    max_features : int
+        The most features of a subspace.
+    cluster : "kmeans" or "gmm"
+        What clusters the best subspace.
+    max_rows : int
+        Of more rows a sample stands for them, and the others go to the region they fall in.
+    random_state : int
+        Seed of the sample and the clusters.
+    feature_names : sequence of str, optional
+        For the descriptions of strata.
+    among : sequence of int, optional
+        The features to look at; all by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpo.grouping import find_strata
     >>> rng = np.random.default_rng(0)
     >>> X = rng.integers(0, 10, size=(600, 3))
     >>> residual = rng.normal(size=600) ** 2 * np.where(X[:, 1] > 7, 9.0, 1.0)

@@ -19,7 +19,24 @@ GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
 
 @dataclass(frozen=True)
 class NamedStrata:
-    """A stratum for every row given (`labels`, from 0), a name for every stratum, and whether they were `searched`."""
+    """Strata with their names.
+
+    Parameters
+    ----------
+    labels : array of int
+        The stratum of every row, from 0.
+    names : tuple of str
+        The name of every stratum.
+    searched : bool
+        Whether they were searched for, and not given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpo.grouping import NamedStrata
+    >>> NamedStrata(np.array([0, 1, 0]), ("young", "old")).names
+    ('young', 'old')
+    """
 
     labels: NDArray[np.intp]
     names: tuple[str, ...]

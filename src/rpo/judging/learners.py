@@ -276,7 +276,7 @@ class AnchorLine(Line):
     ) -> Self:
         """Fit the line; without `domains` there is one, and it is the plain one."""
         if not self.gamma >= 0:
-            raise InputError(f"gamma must be a number that is not negative, got {self.gamma!r}")
+            raise InputError(f"gamma is {self.gamma!r}: give a number that is not negative")
         rows = np.column_stack([np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)])
         weight = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         domain = np.zeros(len(rows), np.intp) if domains is None else np.unique(domains, return_inverse=True)[1]

@@ -3,19 +3,17 @@
 from typing import Literal, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from rpo.exceptions import InputError
-from rpo.functional.conformal import conformal_quantile, domains_needed, quantiles_of_others, row_mass
+from rpo.functional.conformal import conformal_quantile, domains_needed, row_mass
 from rpo.functional.effects import Effects, moved
 from rpo.functional.ridge import Array
 from rpo.mapped import blocks
 from rpo.models.reference import Reference
 
 How = Literal["conformal", "model"]
-LEVELS = (0.5, 0.8, 0.9, 0.95)  # that `coverage` is given for
 DRAWS = 64  # of a domain's offsets and slope, where domains are taken for normal draws
 
 
@@ -27,46 +25,14 @@ def max_level(reference: Reference, *, trusted: bool = False) -> float:
 
 def half_width(reference: Reference, level: float, *, trusted: bool = False) -> float:
     """The conformal quantile of |y − f|/σ(x), or of 1 − p_y for classes, over held-out domains."""
-    mass = row_mass(reference.units, reference.count, _trust(reference) if trusted else None)
-    return conformal_quantile(_scores(reference), mass, level)
-
-
-def coverage(reference: Reference) -> pd.DataFrame:
-    """What intervals held of each training domain when they went by all the others; a row for each level.
-
-    Over all domains `covered` is at least the level, whatever the domains: that is what the interval is made for.
-    `lowest`, the least of any domain, is what a new domain may meet. Levels that all domains but one cannot promise are
-    left out. `size` is half the width of an interval where errors are ordinary, or the mean number of classes in a set.
-    """
-    units, score = reference.units, _scores(reference)
-    number = len(np.unique(units))
-    rows = []
-    for level in LEVELS:
-        if level > (number - 1) / number + 1e-9:
-            continue
-        inside = score <= quantiles_of_others(score, units, reference.count, level)[units] + 1e-12
-        if reference.classes:  # a set is never empty
-            inside |= reference.value.argmax(1) == reference.target
-        total = np.bincount(units, reference.count)
-        there = np.flatnonzero(total > 0)
-        held = np.bincount(units, reference.count * inside)[there] / total[there]
-        half = half_width(reference, level)
-        if reference.classes:
-            chosen = 1 - reference.value <= half + 1e-12
-            size = float(np.average(np.maximum(chosen.sum(1), 1), weights=reference.count))
-        else:
-            size = half * float(np.median(reference.scale))
-        worst = int(held.argmin())
-        rows.append([level, size, float(held.mean()), float(held[worst]), int(there[worst])])
-    return pd.DataFrame(rows, columns=["level", "size", "covered", "lowest", "lowest_domain"])
-
-
-def _scores(reference: Reference) -> Array:
-    """|y − f|/σ(x) of every row, or 1 − p_y for classes."""
+    units = reference.units
+    mass = row_mass(units, reference.count, _trust(reference) if trusted else None)
     if reference.classes:
         label = reference.target.astype(np.intp)
-        return np.asarray(1 - reference.value[np.arange(len(label)), label])
-    return np.asarray(np.abs(reference.residual) / reference.scale)
+        score = 1 - reference.value[np.arange(len(label)), label]
+    else:
+        score = np.abs(reference.residual) / reference.scale
+    return conformal_quantile(score, mass, level)
 
 
 def model_widths(reference: Reference, effects: Effects, design: Array, scale: Array, level: float) -> Array:

@@ -17,7 +17,6 @@ from rpo.models.adapting import Adaptation, adapted, adapted_reference, centred,
 from rpo.models.intervals import (
     How,
     check_level,
-    coverage,
     half_width,
     max_level,
     mean_probabilities,
@@ -35,7 +34,6 @@ def outputs_of(model: Any, numbers: Array) -> Array:
 class NewDomains:
     """Mixed into both Quality models."""
 
-    domains_: NDArray[Any]
     reference_: Reference
     adaptation_: Adaptation | None = None
     _known_effects: Effects | None = None
@@ -55,19 +53,6 @@ class NewDomains:
         """E/(E + 1) for E training domains: the highest level that `predict_interval` can promise of a new domain."""
         check_is_fitted(self, "reference_")
         return max_level(self._held_out())
-
-    @property
-    def coverage_(self) -> pd.DataFrame:
-        """For levels that can be promised: the share of rows that intervals held, in domains not counted in them.
-
-        `covered` is the mean over training domains, `lowest` the least of any, in `lowest_domain`; `size` is half the
-        width of an interval where errors are ordinary, or for classes the mean number in a set.
-        """
-        check_is_fitted(self, "reference_")
-        table = coverage(self._held_out())
-        if len(self.domains_) == 1:  # every row stands for a domain of its own: none is the worst
-            return table.drop(columns=["lowest", "lowest_domain"])
-        return table.assign(lowest_domain=[self.domains_[place] for place in table["lowest_domain"]])
 
     @property
     def own_rows_(self) -> float:
@@ -143,7 +128,7 @@ class NewDomains:
         moved.adaptation_ = adapted(self.reference_, self._effects(), raw, target, scale, weight)
         if len(target) >= self.own_rows_:
             warnings.warn(
-                f"with {self.own_rows_:.0f} rows or more, a model of the domain's own did better in training "
+                f"from about {self.own_rows_:.0f} rows on a model of the domain's own does better, by training "
                 f"domains; there are {len(target)}: fit one to them and compare",
                 UserWarning,
                 stacklevel=2,

@@ -116,7 +116,7 @@ def packed(model: Any) -> tuple[str, Arrays]:
         return "logistic", {**_scale(model.first), **_logistic(model.last)}
     raise InputError(
         f"a {type(model).__name__} cannot be saved without pickle: use a named estimator "
-        "(auto, linear, trees, network or a method), or save it yourself"
+        "(auto, linear, trees, network or a method), or save it by its own means"
     )
 
 

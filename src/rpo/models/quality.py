@@ -155,7 +155,7 @@ class _Quality(NewDomains, BaseEstimator):  # type: ignore[misc]
         self.domains_ = self.domains_[seen]
         if len(self.domains_) == 1:
             warnings.warn(
-                "there is only one training domain: what differs between domains cannot be learned",
+                "there is one training domain only: what differs between domains cannot be learned",
                 OneDomainWarning,
                 stacklevel=3,
             )
@@ -469,9 +469,6 @@ class QualityRegressor(RegressorMixin, _Quality):  # type: ignore[misc]
         For each row its domain, target, what models said that did not see its domain, and its weight.
     max_level_ : float
         The highest level that `predict_interval` can promise of a new domain: E/(E + 1) for E training domains.
-    coverage_ : DataFrame
-        For levels that can be promised, the share of rows of held-out domains that intervals held: over all domains,
-        and in the one where it was least.
     own_rows_ : float
         From how many labelled rows on a model of a new domain's own does better than `adapt`; inf if never, as far as
         training domains tell.

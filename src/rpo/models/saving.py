@@ -97,7 +97,7 @@ def files_of(model: Quality) -> dict[str, bytes]:
     if not isinstance(model.estimator, str):
         raise InputError(
             f"the estimator is a {type(model.estimator).__name__} of your own, which cannot be saved without pickle: "
-            "use a named one (auto, linear, trees, network or a method), or save it yourself"
+            "use a named one (auto, linear, trees, network or a method), or save it by its own means"
         )
     arrays: dict[str, NDArray[Any]] = {"kept": np.asarray(model.kept_, dtype=np.int64)}
     arrays |= under(REFERENCE, arrays_of(model.reference_))

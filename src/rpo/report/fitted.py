@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rpo.report.drawing import bars
 from rpo.report.page_numbers import decimals, number, percent
+from rpo.tables.coverage import coverage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,13 +18,10 @@ class Fitted(Protocol):
     shares_: dict[str, float]
     """What each learner contributes."""
 
-    @property
-    def coverage_(self) -> "pd.DataFrame":
-        """A row for each level: the share of rows that intervals held, over all held-out domains and in the worst."""
-
 
 def section(model: Fitted, shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all sections have one signature)
     """One sentence, the learners and their shares, and what intervals held."""
+    held = coverage(model)
     table = model.expected_error_.rename_axis("learner").reset_index()
     digits = decimals(table["error"])
     rows: list[dict[str, Any]] = table.to_dict("records")  # type: ignore[assignment]
@@ -37,9 +35,9 @@ def section(model: Fitted, shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all
         "digits": digits,
         "wrong": "wrong" in table,
         "shares": ", ".join(f"{name} {percent(share)}" for name, share in model.shares_.items() if share > 0),
-        "levels": model.coverage_.to_dict("records"),
-        "sizes": decimals(model.coverage_["size"], 2),
-        "by_domain": "lowest" in model.coverage_,
+        "levels": held.to_dict("records"),
+        "sizes": decimals(held["size"], 2),
+        "by_domain": "lowest" in held,
     }
 
 

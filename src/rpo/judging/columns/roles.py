@@ -5,7 +5,6 @@ without being numbered, that they repeat equally often, or each in one domain al
 """
 
 import re
-import shlex
 from typing import Any
 
 import numpy as np
@@ -238,4 +237,4 @@ def name_range(name: str, low: float, high: float) -> str:
 
 def _do(option: str, name: str) -> str:
     python = f"unit={name!r}" if option == "unit" else f"{option}=[{name!r}]"
-    return f"--{option} {shlex.quote(name)} ({python} in Python)"
+    return f"--{option} {name} ({python} in Python)"
