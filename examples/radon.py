@@ -36,7 +36,7 @@ def main(folder: Path = Path("out")) -> None:
     axes.plot(expected["worst"], expected.index, "k|", label="worst county")
     axes.invert_yaxis()
     axes.set_xlabel("error on a county never seen (lines: spread over counties)")
-    axes.legend(fontsize="small")
+    axes.legend(fontsize="small", loc="lower right")
     figure.savefig(folder / "radon.png", dpi=120)
 
 

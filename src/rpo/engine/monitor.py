@@ -39,6 +39,8 @@ class Monitor:
         Evaluations to wait for a better one.
     callbacks : sequence of Callback
         Told of every step, every evaluation and the end.
+    names : tuple of str
+        Of the validation domains; an estimator fills them in.
 
     Examples
     --------
@@ -58,7 +60,6 @@ class Monitor:
     patience: int = 5
     callbacks: Sequence[Callback] = ()
     names: tuple[str, ...] = ()
-    """Of the validation domains; an estimator fills them in."""
 
     def __post_init__(self) -> None:
         for name in ("every", "patience"):
