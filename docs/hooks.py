@@ -13,6 +13,12 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     return markdown
 
 
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """The theme's offline search asks unpkg.com for a script: ours is in its place."""
+    up = "../" * page.url.count("/")
+    return output.replace("https://unpkg.com/iframe-worker/shim", f"{up}assets/frame-worker.js")
+
+
 def methods() -> str:
     """Every method of the registry: its summary, formula, hyper-parameters and options, and reference."""
     from rpo.cli.methods import default_words, entries

@@ -13,6 +13,7 @@ from types import ModuleType
 
 import pandas as pd
 import pytest
+import torch
 
 import rpo
 from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning, OneRowWarning, RPOError, TrainingError
@@ -106,7 +107,7 @@ def test_every_example_of_the_reference_can_be_pasted(address):
     finder = doctest.DocTestFinder(recurse=False)
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     runner = doctest.DocTestRunner(optionflags=flags)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):  # a network of one's own draws from torch
         warnings.simplefilter("ignore")
         for test in finder.find(reference_entries()[address], address, globs={}):
             runner.run(test)

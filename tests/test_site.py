@@ -184,7 +184,8 @@ def test_search_works_from_a_folder(site, tmp_path):
     try:
         window.get((site / "index.html").as_uri())
         window.implicitly_wait(20)
-        window.find_element("css selector", "label[for=__search]").click()
+        window.set_window_size(400, 800)
+        window.find_element("css selector", "label.md-header__button[for=__search]").click()
         window.find_element("css selector", "input.md-search__input").send_keys("conformal")
         assert window.find_element("css selector", ".md-search-result__link").get_attribute("href").startswith("file:")
         asked = window.execute_script("return performance.getEntriesByType('resource').map((e) => e.name)")

@@ -70,7 +70,8 @@ def load_cigar() -> Table:
 
     Examples
     --------
-    >>> cigar = load_cigar()
+    >>> import rpo
+    >>> cigar = rpo.datasets.load_cigar()
     >>> cigar.X.shape, cigar.target, cigar.domains.nunique()
     ((1380, 7), 'sales', 46)
     """
@@ -87,7 +88,8 @@ def load_wage() -> Table:
 
     Examples
     --------
-    >>> wage = load_wage()
+    >>> import rpo
+    >>> wage = rpo.datasets.load_wage()
     >>> wage.X.shape, wage.target, wage.domains.nunique()
     ((4360, 14), 'lwage', 8)
     """
@@ -103,7 +105,8 @@ def load_radon() -> Table:
 
     Examples
     --------
-    >>> radon = load_radon()
+    >>> import rpo
+    >>> radon = rpo.datasets.load_radon()
     >>> radon.X.shape, radon.target, int(radon.domains.value_counts().min())
     ((919, 2), 'log.radon', 1)
     """

@@ -22,6 +22,9 @@ HEADER = ("step", "model", "name", "value")
 class Callback:
     """Looks on; override what you need. Values have one entry for each model of the stack: one, unless it is a sweep.
 
+    Examples
+    --------
+    >>> from rpo.engine import Callback
     >>> class Worst(Callback):
     ...     def on_evaluate(self, step, risks):
     ...         print(step, max(risks, key=lambda name: float(risks[name])))
