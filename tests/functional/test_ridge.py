@@ -55,3 +55,13 @@ def test_what_is_the_same_throughout_every_group_has_no_part_once_means_are_gone
     x, y, _, group = table(5)
     x = np.column_stack([x, group * 1e6])
     assert ridge_of(moments(x, y, None, group, 4), 1.0).coef[-1] == 0
+
+
+def test_a_column_that_hardly_varies_within_groups_has_no_part_either():
+    """One group of four has it vary, by a thousandth of what lies between groups: its slope there says nothing."""
+    x, y, _, group = table(6)
+    jitter = np.random.default_rng(6).normal(size=len(y))
+    x = np.column_stack([x, group + np.where(group == 0, 1e-3 * jitter, 0.0)])
+    of = moments(x, y + np.where(group == 0, 3 * jitter, 0.0), None, group, 4)
+    assert ridge_of(of, 1.0).coef[-1] == 0
+    assert ridge_of(of, 0.0).coef[-1] != 0

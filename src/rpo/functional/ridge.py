@@ -10,6 +10,7 @@ Array = NDArray[np.float64]
 
 # Multiples of the number of rows; the last leaves next to nothing but the mean.
 PENALTIES = np.append(np.logspace(-8, 1, 19), 1e6)
+LITTLE = 0.01  # of a column's deviation, within groups
 
 
 class Ridge(NamedTuple):
@@ -120,6 +121,8 @@ def ridge_of(
     # What is the same throughout every group is nothing then, not the rounding that is left of it.
     scale = np.sqrt(np.where(np.diag(gram) > 1e-13 * np.diag(of.gram), np.maximum(np.diag(gram), 0.0) / n, 0.0))
     used = (scale > 1e-9 * np.maximum(np.abs(of.middle), 1e-300)) & (scale >= least)
+    # A slope from what little varies within groups would be drawn out a hundred times and more between them.
+    used &= scale >= LITTLE * np.sqrt(np.maximum(np.diag(of.gram), 0.0) / n)
     safe = np.where(used, scale, 1.0)
     inverse = np.where(used, 1 / safe, 0.0)
     spectrum, basis = np.linalg.eigh(gram * np.outer(inverse, inverse))

@@ -126,7 +126,8 @@ def _with_offsets(
         mean = np.bincount(domains, w * rest, number) / safe
         within = max(float(w @ (rest - mean[domains]) ** 2) / max(len(y) - number - line.freedom, 1.0), 1e-300)
         centre, tau2 = between(mean[there], within / mass[there])
-        return np.where(there, tau2 * mass / (tau2 * mass + within) * (mean - centre), 0.0), within, tau2
+        shrunk = np.where(there, tau2 * mass / (tau2 * mass + within) * (mean - centre), 0.0)
+        return np.clip(shrunk, -np.ptp(y), np.ptp(y)), within, tau2  # as far as predictions go, no farther
 
     line = ridge_of(of, 1.0, least=HARDLY)
     _, within, tau2 = offsets(line)

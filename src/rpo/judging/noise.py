@@ -127,7 +127,9 @@ class NumberNoise:
         """
         m2 = self._scales(missed, self.domain, self.n_domains, 1).noise ** 2
         noise2 = shrunk(self.by_domain) ** 2
-        count = np.where(np.isfinite(m2 + noise2), np.bincount(self.domain, self.weight, self.n_domains), 0.0)
+        # Of one or two rows nobody knows whether they are noisy or missed.
+        known = np.isfinite(m2 + noise2) & (self.by_domain.freedom > 0)
+        count = np.where(known, np.bincount(self.domain, self.weight, self.n_domains), 0.0)
         excess = np.where(count > 0, m2 - noise2, 0.0)
         tau2 = _quantile(np.where(count > 0, m2, 0.0), count, ORDINARY_QUANTILE)
         for _ in range(_ROUNDS):
