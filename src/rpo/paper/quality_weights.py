@@ -214,13 +214,9 @@ def quality_weights(
     if unknown := [kind for kind in asked if kind not in KINDS]:
         raise InputError(f"kinds names {unknown[0]!r}: use some of {', '.join(KINDS)}, with commas between, or 'all'")
     if methods not in ("all", "main"):
-<<<<<<< HEAD
         raise InputError(
-            f"methods is {methods!r}: use 'all', or 'main' for quality weights, their controls and IRM + lip"
+            f"methods must be 'all', or 'main' for quality weights, their controls and IRM + lip, got {methods!r}"
         )
-=======
-        raise InputError(f"methods must be 'all', or 'main' to leave out the rows with one step off, got {methods!r}")
->>>>>>> issue26
     size = get_profile(PROFILES, profile, seeds)
     first = FIRST_SEED[profile] if first_seed is None else first_seed
     if first < 0:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rpo.engine import Data
 from rpo.exceptions import OneDomainWarning
 from rpo.functional.ridge import Array
-from rpo.judging import quality
+from rpo.judging.quality import quality
 from rpo.studies.problems import Problem
 from rpo.studies.specification import Judged
 
