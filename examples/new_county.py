@@ -27,9 +27,10 @@ def main(folder: Path = Path("out")) -> None:
     error = float(np.sqrt(np.mean((model.predict(X[new]) - y[new]) ** 2)))
     number = len(np.unique(counties[new]))
     print(f"\nIn the {number} new counties 90 % intervals held {100 * inside.mean():.0f} % of the homes;")
-    print(f"the error was {error:.2f}, expected {model.expected_error_.loc['quality', 'error']:.2f}.")
+    expected = float(model.expected_error_["error"]["quality"])
+    print(f"the error was {error:.2f}, expected {expected:.2f}.")
 
-    largest = max(np.unique(counties[new]), key=lambda name: int((counties == name).sum()))
+    largest = max(np.unique(counties[new]).tolist(), key=lambda name: int((counties == name).sum()))
     here = np.flatnonzero(counties == largest)
     print(f"\n{rpo.check(model, X.iloc[here], target=y[here])}")
     few, rest = here[:10], here[10:]

@@ -45,4 +45,4 @@ def test_the_wheel_installs_and_judges_a_table_in_an_empty_environment(tmp_path)
     said = run("empty/bin/rpo", "quality", "table.csv", "-t", "y", "-d", "d", "--report", "page.html")
     assert "The page is page.html." in said
     assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-    print(run("empty/bin/python", "-c", "import rpo; print(len(rpo.datasets.load_radon().y))"))
+    assert run("empty/bin/python", "-c", "import rpo; print(len(rpo.datasets.load_radon().y))").strip() == "919"

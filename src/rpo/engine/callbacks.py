@@ -53,14 +53,14 @@ class CSVLogger(Callback):
     Examples
     --------
     >>> import tempfile
-    >>> import numpy as np, rpo
+    >>> import numpy as np, pandas as pd, rpo
     >>> from rpo.engine import CSVLogger
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     monitor = rpo.Monitor(callbacks=[CSVLogger(folder + "/log.csv")])
     ...     _ = rpo.DomainRegressor("erm-l2", steps=3).fit(X, X[:, 0], domains=np.arange(60) % 3, monitor=monitor)
-    ...     open(folder + "/log.csv").readline().strip()
-    'step,model,name,value'
+    ...     pd.read_csv(folder + "/log.csv").columns.tolist()
+    ['step', 'model', 'name', 'value']
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
