@@ -16,13 +16,8 @@ from numpy.typing import NDArray
 from rpo.engine import Data
 from rpo.exceptions import OneDomainWarning
 from rpo.functional.ridge import Array
-<<<<<<< HEAD
-from rpo.io import Task
-from rpo.judging.quality import quality
-=======
 from rpo.io import AskedTask
 from rpo.judging import quality
->>>>>>> issue18
 from rpo.studies.problems import Problem
 from rpo.studies.specification import Judged
 
@@ -75,11 +70,7 @@ def judgement(data: Data) -> Judgement:
     if key not in _kept:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OneDomainWarning)
-<<<<<<< HEAD
-            task: Task = "regression" if data.task == "regression" else "classification"
-=======
             task: AskedTask = "regression" if data.task == "regression" else "classification"
->>>>>>> issue18
             found = quality(X, y, domains=domain, strata=stratum, task=task, verbose=False)
         flagged = set(found.features.loc[found.features["suspicious"], "column"])
         _kept[key] = Judgement(found.weight, np.array([f"x{j}" not in flagged for j in range(X.shape[1])]))
