@@ -178,7 +178,7 @@ def test_estimators_reach_every_method(name, rng, tmp_path):
     if "regression" in tasks:
         fits.append((DomainRegressor, X[:, 0]))
     else:
-        with pytest.raises(InputError, match=rf"'{name}' has no regression: use one that has \(.*erm-l2"):
+        with pytest.raises(InputError, match=rf"'{name}' does not support regression; methods that do: .*erm-l2"):
             DomainRegressor(name).fit(X, X[:, 0], domains=domains)
     if "multiclass" in tasks:
         fits.append((DomainClassifier, np.array(["low", "mid", "high"])[np.digitize(X[:, 0], [-0.4, 0.4])]))

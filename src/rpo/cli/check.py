@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rpo.cli.quality import page_json
 from rpo.cli.tables import (
     Encoding,
     Json,
@@ -62,13 +63,14 @@ def check(
     frame = read_table(table, encoding=encoding)
     found = checked(model, frame)
     about = origin(table, 0)
+    judged = None
     if report is not None:
         from rpo.report import write_report
 
-        write_report(_quality(model, frame), report, title=table.name, check=found, about=about)
+        judged = _quality(model, frame)
+        write_report(judged, report, title=table.name, check=found, about=about)
     if as_json:
-        answer = {"about": about, **as_dict(found), "report": str(report) if report else None}
-        echo_json(answer)
+        echo_json({"about": about, **as_dict(found), **page_json(report, judged)})
         return
     say_notes(found.notes)
     for sentence in found.summary:

@@ -215,7 +215,7 @@ def quality_weights(
         raise InputError(f"kinds names {unknown[0]!r}: use some of {', '.join(KINDS)}, with commas between, or 'all'")
     if methods not in ("all", "main"):
         raise InputError(
-            f"methods is {methods!r}: use 'all', or 'main' for quality weights, their controls and IRM + lip"
+            f"methods must be 'all', or 'main' for quality weights, their controls and IRM + lip, got {methods!r}"
         )
     size = get_profile(PROFILES, profile, seeds)
     first = FIRST_SEED[profile] if first_seed is None else first_seed

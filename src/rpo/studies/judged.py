@@ -17,7 +17,7 @@ from rpo.engine import Data
 from rpo.exceptions import OneDomainWarning
 from rpo.functional.ridge import Array
 from rpo.io import AskedTask
-from rpo.judging import quality
+from rpo.judging.quality import quality
 from rpo.studies.problems import Problem
 from rpo.studies.specification import Judged
 

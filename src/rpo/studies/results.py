@@ -97,7 +97,7 @@ def check_correction(name: str) -> Correction:
         return "none"
     if name == "holm":
         return "holm"
-    raise InputError(f"unknown correction {name!r} for many comparisons: use 'none' or 'holm'")
+    raise InputError(f"correction must be 'none' or 'holm', got {name!r}")
 
 
 def make_results(

@@ -119,9 +119,9 @@ def get_profile(profiles: Mapping[str, Profile], name: str, seeds: int | None = 
     5
     """
     if name not in profiles:
-        raise InputError(f"unknown profile {name!r}: use one of {', '.join(profiles)}")
+        raise InputError(f"profile must be one of {', '.join(profiles)}, got {name!r}")
     if seeds is not None and seeds < 2:
-        raise InputError(f"seeds is {seeds}: give at least two, for a deviation needs two")
+        raise InputError(f"seeds must be at least 2 (a standard deviation needs two values), got {seeds}")
     return profiles[name] if seeds is None else replace(profiles[name], seeds=seeds)
 
 

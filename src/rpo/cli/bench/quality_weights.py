@@ -9,7 +9,7 @@ from rpo.cli.bench.shared import Asked, command, show
 Kinds = Annotated[
     str,
     typer.Option(
-        help="Of corruption: some of before, plain, after, clean, radon, digits, fresh, new, natural; or 'all'."
+        help="Kinds of corruption: some of before, plain, after, clean, radon, digits, fresh, new, natural; or 'all'."
     ),
 ]
 
