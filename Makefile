@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-portable test-slow bench lint format docs clean
+.PHONY: help install demo test test-portable test-oldest test-slow bench lint format docs gallery clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-13s %s\n", $$1, $$2}'
@@ -42,6 +42,15 @@ test-portable: install ## the test suite on other arithmetic, one and two thread
 	    $(BIN)/python -m pytest -n 2 -q --random-order --random-order-seed=$(SEED) || exit 1; \
 	done; done
 
+# What tables and models need; extras but LightGBM are left out. To pandas 2, 1e400 is text and not infinite.
+OLDEST := .venv-oldest
+test-oldest: ## the oldest versions of dependencies that pyproject.toml allows, in an environment of their own
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet -c constraints-oldest.txt -e ".[trees]" pytest hypothesis
+	$(ONE_THREAD) $(OLDEST)/bin/python -m pytest -q tests/functional tests/frames tests/grouping tests/tables tests/judging/test_quality.py \
+	  tests/models tests/estimators/test_sklearn.py tests/report/test_page.py tests/cli/test_fit.py tests/cli/test_quality.py \
+	  -k "not beyond"
+
 test-slow: install ## the checks that take minutes
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -q -m slow
 
@@ -57,5 +66,8 @@ docs: install ## build the documentation site into site/
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[docs]"
 	$(BIN)/mkdocs build --strict
 
+gallery: install ## run the six examples, and write docs/examples.md with what they print and draw
+	$(BIN)/python examples/gallery.py
+
 clean: ## remove what the other targets made
-	rm -rf $(VENV) site out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) site out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -6,13 +6,15 @@ model did not see.
 
 from pathlib import Path
 
+from matplotlib.figure import Figure
+
 import rpo
 from rpo.frames import prepare
 from rpo.report import write_report
 from rpo.tables.model import decision_words
 
 
-def main() -> None:
+def main(folder: Path = Path("out")) -> None:
     """One fit judges the table, too; a few sentences here, the rest on the page."""
     radon = rpo.datasets.load_radon()
     frame = radon.frame[[*radon.features, radon.target, str(radon.domain)]]
@@ -24,10 +26,18 @@ def main() -> None:
     print("\nThe model:", *decision_words(model), sep="\n- ")
     expected = model.expected_error_.rename(index={"quality": "this model"})
     print(f"\nRoot mean squared error on a county never seen:\n{expected.round(3).to_string()}")
-    page = Path("out/radon.html")
-    page.parent.mkdir(exist_ok=True)
-    write_report(model.quality_, page, title="Radon in Minnesota", model=model)
-    print(f"\nThe data-quality page: {page}")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_report(model.quality_, folder / "radon.html", title="Radon in Minnesota", model=model)
+    print(f"\nThe data-quality page: {folder / 'radon.html'}")
+
+    figure = Figure(figsize=(6, 2.4), layout="constrained")
+    axes = figure.subplots()
+    axes.barh(expected.index, expected["error"], xerr=expected["spread"], color=["tab:blue", "0.75", "0.75", "0.75"])
+    axes.plot(expected["worst"], expected.index, "k|", label="worst county")
+    axes.invert_yaxis()
+    axes.set_xlabel("error on a county never seen (lines: spread over counties)")
+    axes.legend(fontsize="small", loc="lower right")
+    figure.savefig(folder / "radon.png", dpi=120)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,19 @@
 """The public names, and what a first touch of the package loads."""
 
+import doctest
+import inspect
 import json
 import re
 import subprocess
 import sys
+import warnings
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pandas as pd
 import pytest
+import torch
 
 import rpo
 from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning, OneRowWarning, RPOError, TrainingError
@@ -41,6 +47,71 @@ def test_every_public_name_is_in_the_reference():
     named = {entry.split(".")[-1] for entry in entries}
     assert {*rpo.__all__} - named <= {"__version__", "functional"}  # the last by its parts
     assert "rpo.functional.lipirm_loss" in entries
+
+
+def reference_entries():
+    """Every function and class of the reference, by its address."""
+    page = Path(__file__).parents[1] / "docs" / "reference.md"
+    if not page.exists():
+        return {}
+    found = {}
+    for address, rest in re.findall(
+        r"^::: (\S+)\n((?:    .*\n)*)", page.read_text(encoding="utf-8") + "\n", flags=re.M
+    ):
+        home, _, name = address.rpartition(".")
+        one = getattr(import_module(home), name) if home else import_module(address)
+        members = re.search(r"members: \[(.*)\]", rest)
+        if not isinstance(one, ModuleType):
+            found[address] = one
+        else:
+            names = members[1].split(", ") if members else getattr(one, "__all__", ())
+            found |= {f"{address}.{part}": getattr(one, part) for part in names}
+    return {name: one for name, one in found.items() if callable(one) and not issubclass_of_error(one)}
+
+
+def issubclass_of_error(one):
+    return isinstance(one, type) and issubclass(one, BaseException)
+
+
+# Two more names stand where every byte names the rules that results were made under (`rpo.paper.real.rules`).
+UNTIL_OTHER_RULES = ("rpo.judging.quality.quality", "rpo.load")
+# Of results and data that functions return, fields are described one by one where they are defined.
+RETURNED = ("Quality", "Confounded", "Uneven", "Callback", "Table")
+
+
+def test_every_entry_of_the_reference_names_its_parameters_and_has_an_example():
+    """In the dialect of NumPy: sections `Parameters` and `Examples`."""
+    entries = reference_entries()
+    assert len(entries) > 30
+    lacking = []
+    for address, one in entries.items():
+        text = inspect.getdoc(one) or ""
+        if address.rpartition(".")[2] in RETURNED or address in UNTIL_OTHER_RULES:
+            continue
+        if ">>>" not in text.partition("Examples\n--------")[2]:
+            lacking.append(f"{address}: Examples")
+        section = re.split(r"\n\w+\n-{4,}\n", text.partition("Parameters\n----------\n")[2])[0]
+        words = set(re.findall(r"\w+", " ".join(re.findall(r"^(\S.*?)(?: :.*)?$", section, flags=re.M))))
+        own = [name for name in inspect.signature(one).parameters if name not in ("self", "args")]
+        above = " ".join(inspect.getdoc(parent) or "" for parent in getattr(one, "__mro__", ())[1:]) + text
+        missing = [name for name in own if name not in words and f"{name} :" not in above and f"`{name}`" not in above]
+        if missing and "as in `" not in text:
+            lacking.append(f"{address}: {', '.join(missing)}")
+    assert "\n".join(lacking) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("address", sorted(reference_entries().keys() - set(UNTIL_OTHER_RULES)))
+def test_every_example_of_the_reference_can_be_pasted(address):
+    """With nothing imported beforehand."""
+    finder = doctest.DocTestFinder(recurse=False)
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    runner = doctest.DocTestRunner(optionflags=flags)
+    with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):  # a network of one's own draws from torch
+        warnings.simplefilter("ignore")
+        for test in finder.find(reference_entries()[address], address, globs={}):
+            runner.run(test)
+    assert runner.summarize(verbose=False).failed == 0
 
 
 @pytest.mark.parametrize("kind", [InputError, TrainingError, OneDomainWarning, OneRowWarning, CollapseWarning])

@@ -14,7 +14,7 @@ if _TYPE_CHECKING:
     from rpo.studies.comparison import compare
     from rpo.tables.checking import check
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "DomainClassifier",

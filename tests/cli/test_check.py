@@ -9,6 +9,7 @@ import pytest
 from rpo.frames import prepare
 from rpo.tables.folder import save_model
 from rpo.tables.model import fit_table
+from tests.report.reading import section_of, strange, values
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +55,17 @@ def test_json_has_everything_and_the_page_is_written(command, clinics):
     text = page.read_text()
     assert "The table (20 rows): outside." in text
     assert text.count('<section id="') == 1
+    assert strange(section_of(text, "check"), values(found)) == []
+    assert found["judgement"] is None
 
 
 def test_the_page_of_a_table_with_its_target_has_its_quality_too(command, clinics):
     page = clinics / "page.html"
-    assert command("check", clinics / "model", clinics / "new.csv", "--report", page)[0] == 0
-    assert '<section id="check"' in page.read_text()
-    assert '<section id="domains"' in page.read_text()
+    code, out, _ = command("check", clinics / "model", clinics / "new.csv", "--report", page, "--json")
+    found, text = json.loads(out), page.read_text()
+    assert code == 0
+    assert strange(section_of(text, "check"), values(found)) == []
+    assert strange(section_of(text, "domains"), values(found["judgement"])) == []
 
 
 def test_several_domains_are_checked_each(command, clinics):

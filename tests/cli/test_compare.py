@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+from tests.report.reading import section_of, strange, values
+
 
 def test_the_verdict_the_tables_and_the_page(command, homes, tmp_path):
     words = ("-t", "radon", "-d", "site", "--drop", "high", "-m", "groupdro", "--seeds", 2, "--steps", 20, "-j", 1)
@@ -23,8 +25,10 @@ def test_the_verdict_the_tables_and_the_page(command, homes, tmp_path):
     page = (tmp_path / "p.html").read_text()
     assert "Methods on domains never seen" in page
     assert "groupdro" in page
-    found = json.loads(command("compare", homes, *words, "--out", tmp_path / "kept", "--json")[1])
+    found = json.loads(command("compare", homes, *words, *place, "--json")[1])
     assert found["verdict"] == verdict
+    assert strange(section_of(page, "held_out"), values(found)) == []
+    assert strange(section_of(page, "domains"), values(found["judgement"])) == []
     ours = {"quality", "quality-permuted", "quality-uniform"}
     others = {"mean", "linear", "trees", "erm-l2", "rpo", "groupdro"}
     assert {row["method"] for row in found["methods"]} == ours | others

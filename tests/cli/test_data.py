@@ -81,7 +81,7 @@ def test_check_is_one_line_and_exit_code_2_when_not(rpo, tmp_path, monkeypatch) 
 
 def test_an_unknown_name_is_one_line_and_exit_code_2(rpo) -> None:
     code, _, err = rpo("data", "check", "iris")
-    assert (code, err) == (2, "rpo: there is no data set 'iris'; choose from cigar, wage, radon.\n")
+    assert (code, err) == (2, "rpo: there is no data set 'iris'; choose from cigar, wage, radon\n")
 
 
 @pytest.mark.parametrize("command", ["list", "check", "get"])

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.report.reading import section_of, strange, values
+
 
 def test_the_folder_and_its_card(command, homes, tmp_path):
     folder = tmp_path / "model"
@@ -121,6 +123,17 @@ def test_with_a_page(command, homes, tmp_path):
     assert code == 0
     assert "wall brick" in out
     assert "<h1>homes.csv</h1>" in (tmp_path / "p.html").read_text()
+
+
+@pytest.mark.parametrize(("target", "other"), [("radon", "high"), ("high", "radon")])
+def test_numbers_of_the_page_are_in_the_json(command, homes, tmp_path, target, other):
+    words = ("-t", target, "-d", "site", "--drop", other, "-m", "linear", "-o", tmp_path / "m")
+    code, out, _ = command("fit", homes, *words, "--report", tmp_path / "p.html", "--json")
+    found, page = json.loads(out), (tmp_path / "p.html").read_text()
+    assert code == 0
+    assert [row["level"] for row in found["coverage"]] == [0.5]  # three domains: of two, no more can be promised
+    assert strange(section_of(page, "fitted"), values(found)) == []
+    assert strange(section_of(page, "domains"), values(found["judgement"])) == []
 
 
 def test_one_domain_is_said(command, homes, tmp_path):

@@ -101,6 +101,7 @@ def test_rows_and_weights_are_written_for_others_to_use(command, homes, tmp_path
     assert code == 0
     assert f"The rows to look at first are in {rows}." in out
     written = pd.read_csv(rows)
+    assert (written["times"] >= 3).all()  # those that the page shows
     assert written["target"].tolist() == pytest.approx(frame["radon"][written["row"] - 1].tolist())
     assert "column day" not in written.columns  # the unit is no feature
     weight = pd.read_csv(weights)

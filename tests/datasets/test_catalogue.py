@@ -50,7 +50,7 @@ def test_an_altered_file_is_named_with_both_checksums(copied) -> None:
 def test_a_missing_file_is_named(copied) -> None:
     (copied / "radon.csv.gz").unlink()
     assert catalogue.check(catalogue.entries(["radon"])[0])[0] == "missing"
-    with pytest.raises(InputError, match=r"radon\.csv\.gz is missing; reinstall"):
+    with pytest.raises(InputError, match=r"radon\.csv\.gz is missing: reinstall"):
         load_radon()
 
 

@@ -204,7 +204,7 @@ BAD = {
     "no items": (lambda: rpo.DomainRegressor().fit(TensorDataset(torch.zeros(0, 1))), "has no items"),
     "no target": (lambda: rpo.DomainRegressor().fit(TensorDataset(torch.zeros(9, 1))), "the dataset has no target"),
     "labels of another length": (lambda: Source(Pictures(), y=[1, 2]).labels("y"), r"y has shape \(2,\): give one"),
-    "workers": (lambda: Source(Pictures(), workers=-1), "workers is -1"),
+    "workers": (lambda: Source(Pictures(), workers=-1), "workers must .* got -1"),
     "pictures without a network": (lambda: rpo.DomainClassifier().fit(Pictures()), r"inputs have shape \(3, 8, 8\)"),
     "a search for strata": (lambda: rpo.RPOClassifier(grouping="search").fit(flat()), "grouping='search' looks"),
     "all rows in a step": (lambda: rpo.DomainClassifier(batch_size=None).fit(flat()), "batch_size is None: a dataset"),

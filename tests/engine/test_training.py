@@ -215,11 +215,11 @@ def test_the_compiler_follows_the_whole_step(method, monkeypatch):
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"config": {"steps": 0}}, "steps is 0"),
-        ({"config": {"batch_size": 0}}, "batch_size is 0"),
-        ({"config": {"schedule": "linear"}}, "unknown schedule 'linear'"),
-        ({"config": {"device": "abacus"}}, "unknown device 'abacus'"),
-        ({"numbers": {"gamma": 1.0}}, "no hyper-parameter 'gamma': it has eta, anneal, lam, lr"),
+        ({"config": {"steps": 0}}, "steps must .* got 0"),
+        ({"config": {"batch_size": 0}}, "batch_size must .* got 0"),
+        ({"config": {"schedule": "linear"}}, "schedule must .* got 'linear'"),
+        ({"config": {"device": "abacus"}}, "device must .* got 'abacus'"),
+        ({"numbers": {"gamma": 1.0}}, "no hyper-parameter 'gamma'; it has eta, anneal, lam, lr"),
         ({"options": {"reduction": "median"}}, "use one of mean, sum"),
         ({"method": "magic"}, "unknown method 'magic': use one of"),
     ],

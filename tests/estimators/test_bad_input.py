@@ -87,8 +87,14 @@ CASES = {
         "column 'city' of X holds category values, not numbers",
     ),
     "an array of dates": (RPORegressor(), X.astype("M8[s]"), Y, {"domains": DOMAINS}, "X holds datetime64.s."),
-    "one width": (RPORegressor(hidden=64), X, Y, {"domains": DOMAINS}, "hidden is 64: give the widths"),
-    "steps that are no number of steps": (RPORegressor(steps=1.5), X, Y, {"domains": DOMAINS}, "steps is 1.5: give a"),
+    "one width": (RPORegressor(hidden=64), X, Y, {"domains": DOMAINS}, "hidden must hold the widths .* got 64"),
+    "steps that are no number of steps": (
+        RPORegressor(steps=1.5),
+        X,
+        Y,
+        {"domains": DOMAINS},
+        "steps must be a whole number .* got 1.5",
+    ),
     "a device that is not here": (
         RPORegressor(device="mps" if torch.cuda.is_available() else "cuda"),
         X,
@@ -109,7 +115,7 @@ CASES = {
         X,
         Y,
         {"domains": DOMAINS},
-        "n_strata is 1.5: give a whole number",
+        "n_strata must be a whole number .* got 1.5",
     ),
     "one class": (RPOClassifier(), X, ["yes"] * N, {"domains": DOMAINS}, "one class only .'yes'"),
     "one class of any weight": (
@@ -133,28 +139,28 @@ CASES = {
         X,
         Y,
         {"domains": DOMAINS},
-        "no hyper-parameter 'gamma': it has c, lr",
+        "no hyper-parameter 'gamma'; it has c, lr",
     ),
     "negative hyper-parameter": (
         DomainRegressor("erm-l2", hyperparameters={"c": -1}),
         X,
         Y,
         {"domains": DOMAINS},
-        "'c' is -1: give a finite number",
+        "'c' must be finite and not negative, got -1",
     ),
     "text as hyper-parameter": (
         DomainRegressor("erm-l2", hyperparameters={"c": "big"}),
         X,
         Y,
         {"domains": DOMAINS},
-        "'c' is 'big': give a number",
+        "'c' must be a number, got 'big'",
     ),
     "unknown scheme": (
         RPORegressor(scheme="magic"),
         X,
         Y,
         {"domains": DOMAINS},
-        "use one of calibrated, paper",
+        "must be one of calibrated, paper",
     ),
     "unknown grouping": (RPORegressor(grouping="magic"), X, Y, {"domains": DOMAINS}, "got 'magic'"),
     "classes of a regression": (RPORegressor(grouping="class"), X, Y, {"domains": DOMAINS}, "needs classes"),
@@ -163,9 +169,9 @@ CASES = {
         X,
         Y,
         {"domains": DOMAINS},
-        "use one of calibrated, paper",
+        "must be one of calibrated, paper",
     ),
-    "one fold": (RPORegressor(folds=1), X, Y, {"domains": DOMAINS}, "folds is 1: use 0 .*, or 2 or more"),
+    "one fold": (RPORegressor(folds=1), X, Y, {"domains": DOMAINS}, "folds must be 0 .* or at least 2, got 1"),
     "strata given and searched for": (
         RPORegressor(grouping="search"),
         X,
@@ -194,12 +200,12 @@ CASES = {
         {"domains": DOMAINS},
         "method 'erm-l2' has no strata: leave out grouping",
     ),
-    "no steps": (RPORegressor(steps=0), X, Y, {"domains": DOMAINS}, "steps is 0"),
-    "batch size as text": (RPORegressor(batch_size="big"), X, Y, {"domains": DOMAINS}, "batch_size is 'big'"),
-    "negative width": (RPORegressor(hidden=(-3,)), X, Y, {"domains": DOMAINS}, "hidden is"),
-    "unknown dtype": (RPORegressor(dtype="float16"), X, Y, {"domains": DOMAINS}, "dtype is 'float16'"),
-    "unknown device": (RPORegressor(device="abacus"), X, Y, {"domains": DOMAINS}, "unknown device 'abacus'"),
-    "negative seed": (RPORegressor(random_state=-1), X, Y, {"domains": DOMAINS}, "random_state is -1"),
+    "no steps": (RPORegressor(steps=0), X, Y, {"domains": DOMAINS}, "steps must .* got 0"),
+    "batch size as text": (RPORegressor(batch_size="big"), X, Y, {"domains": DOMAINS}, "batch_size must .* got 'big'"),
+    "negative width": (RPORegressor(hidden=(-3,)), X, Y, {"domains": DOMAINS}, "hidden must hold"),
+    "unknown dtype": (RPORegressor(dtype="float16"), X, Y, {"domains": DOMAINS}, "dtype must .* got 'float16'"),
+    "unknown device": (RPORegressor(device="abacus"), X, Y, {"domains": DOMAINS}, "device must .* got 'abacus'"),
+    "negative seed": (RPORegressor(random_state=-1), X, Y, {"domains": DOMAINS}, "random_state must .* got -1"),
     "a module that is none": (RPORegressor(module=3), X, Y, {"domains": DOMAINS}, "module is a int"),
 }
 
@@ -220,7 +226,7 @@ def test_a_task_the_method_lacks_names_those_that_have_it(monkeypatch):
     from rpo.methods import REGISTRY
 
     monkeypatch.setitem(REGISTRY, "irm-l2", replace(REGISTRY["irm-l2"], tasks=("binary",)))
-    with pytest.raises(InputError, match=r"'irm-l2' has no regression: use one that has \(.*erm-l2.*rpo"):
+    with pytest.raises(InputError, match=r"'irm-l2' does not support regression; methods that do: .*erm-l2.*rpo"):
         DomainRegressor("irm-l2").fit(X, Y, domains=DOMAINS)
     DomainClassifier("irm-l2", steps=5).fit(X, Y > 0, domains=DOMAINS)
 

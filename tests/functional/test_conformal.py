@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpo.functional.conformal import conformal_p, conformal_quantile, domains_needed, joint_p, row_mass
+from rpo.functional.conformal import (
+    conformal_p,
+    conformal_quantile,
+    domains_needed,
+    joint_p,
+    quantiles_of_others,
+    row_mass,
+)
 
 SETS = st.lists(st.lists(st.integers(0, 20), min_size=1, max_size=6), min_size=2, max_size=12)
 
@@ -31,6 +38,18 @@ def test_the_quantile_is_the_smallest_that_holds_the_level(domains, level):
     below = [mass[score <= s].sum() for s in np.unique(score)]
     expected = [s for s, m in zip(np.unique(score), below, strict=True) if m >= level - 1e-9]
     assert q == (expected[0] if expected else np.inf)
+
+
+@given(SETS, st.sampled_from([0.3, 0.5, 0.8, 0.9]))
+def test_quantiles_of_all_others_are_the_quantile_of_each(domains, level):
+    score = np.concatenate(domains).astype(float)
+    code = np.repeat(np.arange(len(domains)), [len(one) for one in domains])
+    count = 1.0 + (np.arange(len(score)) % 3)
+    found = quantiles_of_others(score, code, count, level)
+    for e in range(len(domains)):
+        others = code != e
+        rest = np.unique(code[others], return_inverse=True)[1]
+        assert found[e] == conformal_quantile(score[others], row_mass(rest, count[others]), level)
 
 
 def test_weights_count_as_rows_and_domains_count_alike():

@@ -38,7 +38,7 @@ def test_columns_are_combined_and_named_and_missing_is_its_own() -> None:
 def test_bad_input_is_one_clear_line() -> None:
     with pytest.raises(InputError, match="at least one column"):
         strata_from_columns(pd.DataFrame(index=[0, 1]))
-    with pytest.raises(InputError, match="n_bins=0"):
+    with pytest.raises(InputError, match="n_bins must be at least 1, got 0"):
         strata_from_columns(pd.DataFrame({"a": [1]}), n_bins=0)
-    with pytest.raises(InputError, match="one number a row"):
+    with pytest.raises(InputError, match="one number per row"):
         strata_from_columns(pd.DataFrame({"a": [1, 2]}), sample_weight=[1.0])

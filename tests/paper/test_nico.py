@@ -59,7 +59,7 @@ def test_pixels_lie_between_minus_one_and_one(data):
     problem = as_problem(data, "pixels", "lite0", 8)
     assert problem.train.row_shape == (3, 8, 8)
     assert -1 <= float(problem.train.x.min()) < float(problem.train.x.max()) <= 1
-    with pytest.raises(InputError, match="inputs is 'sound'"):
+    with pytest.raises(InputError, match="inputs must .* got 'sound'"):
         as_problem(data, "sound", "lite0", 8)
 
 

@@ -4,8 +4,11 @@ import base64
 import shutil
 import subprocess
 
+import numpy as np
+import pandas as pd
 import pytest
 
+import rpo
 from rpo.report import write_report
 
 webdriver = pytest.importorskip("selenium.webdriver")
@@ -170,6 +173,30 @@ def test_axe_finds_nothing_serious(opened, axe, scheme):
     assert [fault for fault in found if fault[0] in ("serious", "critical")] == []
 
 
+@pytest.fixture(scope="module")
+def new_clinic(tmp_path_factory):
+    """The page of a fitted model, and the check of a new table, in one file."""
+    rng = np.random.default_rng(0)
+    site = np.repeat(list("abcdefghijkl"), 15)
+    frame = pd.DataFrame({"age": rng.normal(50, 9, 180), "dose": rng.normal(3, 1, 180), "site": site})
+    target = frame["age"] / 10 + rng.normal(size=180)
+    model = rpo.QualityRegressor("linear", grouping="none", verbose=False).fit(frame, target, domains="site")
+    check = rpo.check(model, frame.head(30).assign(dose=30.0), target=target.head(30), domain="site")
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    write_report(model.quality_, path, title="new.csv", model=model, check=check)
+    return path
+
+
+@pytest.mark.parametrize(("width", "media"), [(1280, ""), (375, ""), (720, "print")])
+def test_the_page_of_a_fit_and_a_check_fits(browser, new_clinic, width, media):
+    screen(browser, width, media=media)
+    browser.get(new_clinic.as_uri())
+    assert browser.get_log("browser") == []
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= (860 if media else width)
+    assert "held" in browser.find_element("id", "fitted").text
+    assert "outside" in browser.find_element("id", "check").text
+
+
 def test_prints_whole(opened, found):
     pdf = base64.b64decode(opened.print_page())
     assert pdf.startswith(b"%PDF")
@@ -184,6 +211,14 @@ def test_prints_whole(opened, found):
     assert opened.execute_script(cut) == 0
     assert opened.execute_script("return document.documentElement.scrollWidth") <= 860  # a browser shrinks a little
     assert not opened.find_element("tag name", "nav").is_displayed()
+    # No table is wider than the paper, and where columns were left out for it, a sentence says so.
+    over = (
+        "return [...document.querySelectorAll('.wide > table')].filter((e) => e.checkVisibility()"
+        " && e.getBoundingClientRect().right > 860).map((e) => e.caption.textContent)"
+    )
+    assert opened.execute_script(over) == []
+    left_out = "return [...document.querySelectorAll('#rows thead th')].some((e) => !e.checkVisibility())"
+    assert bool(opened.find_elements("css selector", "#rows .onpaper")) == opened.execute_script(left_out)
     # A button in a heading would leave the heading empty on every page but the first.
     heading = "return getComputedStyle(document.querySelector('thead button')).display"
     assert opened.execute_script(heading) == "contents"

@@ -4,7 +4,6 @@ import base64
 import io
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,7 @@ import rpo
 from rpo.exceptions import InputError
 from rpo.judging.columns import Finding
 from rpo.report import render, write_report
+from rpo.tables.coverage import coverage
 
 
 def test_every_section_is_there_and_nothing_comes_from_elsewhere(found):
@@ -50,10 +50,14 @@ def test_names_are_text_in_findings_slopes_maps_footer_and_model(hostile):
         slopes=pd.DataFrame([row]),
     )
     errors = pd.DataFrame({"error": 1.0, "spread": 0.1, "worst": 2.0, "worst_domain": bad}, index=[bad, "linear"])
-    model = SimpleNamespace(expected_error_=errors, shares_={bad: 1.0})
+    rng = np.random.default_rng(0)
+    model = rpo.QualityRegressor("linear", verbose=False)
+    model.fit(rng.normal(size=(60, 1)), rng.normal(size=60), domains=np.repeat(list("abc"), 20))
+    model.expected_error_, model.shares_, model.domains_ = errors, {bad: 1.0}, np.array([bad] * 3)
     page = render(found, title=bad, model=model, about=dict.fromkeys(("file", "command", "date", "seed"), bad))
     assert page.count("<script>") == 1  # the page's own
-    for part in ('id="summary"', 'id="missing"', 'id="shift"', 'id="features"', 'id="fitted"', "<footer"):
+    parts = ("summary", "missing", "shift", "features", "fitted", "intervals")
+    for part in (*(f'id="{name}"' for name in parts), "<footer"):
         assert "&lt;script&gt;alert(6)&lt;/script&gt;" in page.split(part)[1].split("</section>")[0], part
 
 
@@ -167,6 +171,8 @@ def test_the_expected_error_of_a_model_is_shown():
         assert f"in {own['worst_domain']}" in part
         assert page.index('id="rows"') < page.index('id="fitted"') < page.index('id="doubts"')
         assert ("wrong classes" in part) == (target is not y)
+        held = coverage(model).set_index("level")["covered"]
+        assert re.findall(r">(\d+)\xa0%</th>", part) == [f"{100 * level:.0f}" for level in held.index] == ["50"]
 
 
 def test_where_the_columns_predict_nothing_the_page_says_cannot_tell():
@@ -189,3 +195,30 @@ def test_rows_that_are_repeated_have_their_place_on_the_page(tmp_path):
     assert "rows" in {place for place, _ in found.findings}
     found.report(tmp_path / "page.html")
     assert 'href="#rows"' in (tmp_path / "page.html").read_text()
+
+
+def test_cells_that_cannot_be_judged_are_a_sentence(clinics, genes):
+    """Labels take twenty rows of a group in a domain; where there is one group, there is nothing to compare."""
+    part = render(clinics).split('<section id="heat">')[1].split("</section>")[0]
+    assert "no group has 20 rows in one domain" in part
+    assert "<table" not in part
+    page = render(genes)
+    for name in ("strata", "heat"):
+        part = page.split(f'<section id="{name}">')[1].split("</section>")[0]
+        assert "All rows are one group" in part
+        assert "<table" not in part
+
+
+def test_what_paper_is_too_narrow_for_is_said(genes, calm):
+    """The style hides these columns in print, and shows the sentence there only."""
+    said = '<p class="note onpaper">'
+    assert said in render(genes).split('<section id="rows">')[1]
+    assert said not in render(calm)
+
+
+def test_where_the_columns_explain_less_than_the_mean_the_tile_says_none():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"x": rng.normal(size=60), "site": np.repeat(["a", "b"], 30), "y": rng.normal(size=60)})
+    found = rpo.quality(frame, target="y", domain="site")
+    assert found.overview["variance explained"] < 0
+    assert "<dt>variance explained</dt><dd>none</dd>" in render(found)

@@ -126,7 +126,7 @@ TABLES = {
     "unknown encoding": (words("-t", "y", "--encoding", "klingon"), "unknown encoding 'klingon'"),
     "duplicate columns": (text("x,y,y\n1,2,3\n"), "has the column 'y' more than once"),
     "column without a name": (text("x,y,\n1,2,3\n"), "has a column without a name (number 3)"),
-    "wrong delimiter": (text("x y d\n1 2 a\n"), "has one column only"),
+    "wrong delimiter": (text("x y d\n1 2 a\n"), "has only one column"),
     "unclosed quote": (text('x,y,d\n"1,2,a\n3,4,b\n'), "cannot be read as a table"),
     "not text": (text(b"\x00\x01\x02\n\x03"), "is not a text file"),
     "not an archive": (text(GOOD, "t.csv.gz"), "cannot be read"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rpo.cli.datasets import Cluster, DataPath, Jobs, SkipBad, opened, run_by
+from rpo.cli.quality import page_json
 from rpo.cli.tables import (
     Encoding,
     Json,
@@ -73,14 +74,14 @@ def check(
     else:
         found = checked(model, frame)
     about = origin(Path(table), 0)
+    judged = None
     if report is not None:
         from rpo.report import write_report
 
         judged = None if isinstance(frame, Dataset) else _quality(model, frame)
         write_report(judged, report, title=Path(table).name, check=found, about=about)
     if as_json:
-        answer = {"about": about, **as_dict(found), "report": str(report) if report else None}
-        echo_json(answer)
+        echo_json({"about": about, **as_dict(found), **page_json(report, judged)})
         return
     say_notes(found.notes)
     for sentence in found.summary:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from rpo.cli.bench.shared import Cluster
+from rpo.cli.quality import page_json
 from rpo.cli.tables import (
     AskedTask,
     Category,
@@ -57,7 +58,7 @@ def compare(
     selection: Annotated[
         str, typer.Option(help="How hyper-parameters are chosen: validation, irm, formula.")
     ] = "validation",
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Worker processes. (default: one a core)")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Worker processes. (default: one per core)")] = None,
     cluster: Cluster = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where trainings are kept. (default: out/compare-NAME)")
@@ -112,6 +113,7 @@ def compare(
             typer.echo(line)
         return
     found = run(frame, **asked, jobs=cpu_count() if jobs is None else jobs, cluster=cluster)
+    judged = None
     if report is not None:
         from rpo.judging.quality import judge
         from rpo.report import write_report
@@ -122,7 +124,7 @@ def compare(
         tables = {"methods": records(found.methods), "domains": records(found.domains)}
         words = {"verdict": found.verdict, "protocol": found.protocol, "notes": found.prepared.notes}
         more = {"failed": found.failed, "stopped": found.stopped}
-        echo_json({**words, **more, **tables})
+        echo_json({**words, **more, **tables, **page_json(report, judged)})
         raise typer.Exit(STOPPED if found.stopped else 0)
     say_notes(found.prepared.notes)
     shorter = {"deviation": "±", "worst domain": "worst", "difference": "diff", "p paired": "p"}

@@ -79,7 +79,7 @@ def get(
     fetchers = {"tables": fetch_tables, "mnist": fetch_mnist, "photos": fetch_cifar}
     for name in names:
         if name not in fetchers:
-            raise InputError(f"{name!r} is not a data set to fetch; choose from {', '.join(fetchers)}.")
+            raise InputError(f"{name!r} is not a data set to fetch; choose from {', '.join(fetchers)}")
         folder = fetchers[name](lambda line: typer.echo(line, err=True), source)
         typer.echo(f"{name}: whole, in {folder}")
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rpo.cli.datasets import AllRows, Cluster, DataPath, Jobs, SampleRows, SkipBad, opened, run_by
+from rpo.cli.quality import page_json
 from rpo.cli.tables import (
     AskedTask,
     Category,
@@ -35,10 +36,14 @@ from rpo.cli.tables import (
 )
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from rpo.frames import Prepared
+    from rpo.judging import Quality
     from rpo.tables.model import TableModel
 
 SHOWN = 10
+USUAL = 0.9  # the level that a sentence about intervals is about, if it can be had
 
 
 def fit(
@@ -58,7 +63,9 @@ def fit(
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(help="Of two classes: predict the second from this probability on. (default: the likelier one)"),
+        typer.Option(
+            help="Of two classes, predict the second if its probability is at least this. (default: the likelier)"
+        ),
     ] = None,
     grouping: Grouping = "auto",
     task: AskedTask = "auto",
@@ -162,12 +169,11 @@ def fit(
             verbose="auto",
         )
     save_model(model, out)
-    if report is not None:
-        _write_page(model, ready, report, grouping, Path(table), seed)
+    judged = None if report is None else _write_page(model, ready, report, grouping, Path(table), seed)
     if as_json:
         found = {"folder": str(out), "task": model.task, "rows": model.rows, "notes": list(model.notes)}
-        found |= {**_figures(model.estimator), "report": str(report) if report else None}
-        echo_json(found)
+        found |= _figures(model.estimator)
+        echo_json(found | page_json(report, judged))
         return
     say_notes(model.notes)
     _show(model)
@@ -176,7 +182,10 @@ def fit(
         typer.echo(f"The page is {report}.")
 
 
-def _write_page(model: "TableModel", ready: "Prepared", report: Path, grouping: Any, table: Path, seed: int) -> None:
+def _write_page(
+    model: "TableModel", ready: "Prepared", report: Path, grouping: Any, table: Path, seed: int
+) -> "Quality":
+    """Write the page, with what the model showed if it is one of ours; the judgement on it."""
     from rpo.judging.quality import judge
     from rpo.models import QualityClassifier, QualityRegressor
     from rpo.report import write_report
@@ -186,13 +195,17 @@ def _write_page(model: "TableModel", ready: "Prepared", report: Path, grouping: 
     judged = judged or judge(ready, grouping=grouping, random_state=seed)
     fitted = model.estimator if ours else None
     write_report(judged, report, title=table.name, model=fitted, about=origin(table, seed))
+    return judged
 
 
 def _figures(estimator: Any) -> dict[str, Any]:
     """What to expect and what was decided, or the cells of RPO; as JSON."""
     if hasattr(estimator, "expected_error_"):
+        from rpo.tables.coverage import coverage
+
         tables = {"expected": "expected_error_", "decision": "decision_", "dropped": "dropped_"}
-        return {name: records(getattr(estimator, place).reset_index()) for name, place in tables.items()}
+        found = {name: records(getattr(estimator, place).reset_index()) for name, place in tables.items()}
+        return found | {"coverage": records(coverage(estimator)), "shares": estimator.shares_}
     cells = getattr(estimator, "quality_", None)
     return {"quality": None if cells is None else records(cells)}
 
@@ -209,10 +222,37 @@ def _show(model: "TableModel") -> None:
         if len(estimator.shares_) > 1:
             parts = ", ".join(f"{name} {100 * share:.0f} %" for name, share in used.items())
             say(f"The model is made of {parts}.")
+        from rpo.tables.coverage import coverage
+
+        if words := interval_words(coverage(estimator), model.task):
+            say(words)
         return
     cells = getattr(estimator, "quality_", None)
     if cells is not None and cells[["noise", "rho"]].nunique().max() > 1:  # else none is poorer than another
         show(cells.head(SHOWN), tuple(cells.columns), "Domain and stratum, poorest first", len(cells))
+
+
+def interval_words(held: "pd.DataFrame", task: str) -> str:
+    """What intervals of the highest usual level held of domains that did not count in them; nothing if none can be had.
+
+    >>> import pandas as pd
+    >>> row = {"level": 0.8, "size": 1.5, "covered": 0.83, "lowest": 0.61, "lowest_domain": "B"}
+    >>> interval_words(pd.DataFrame([row]), "regression")
+    'Intervals of 80 % (typically ±1.5) held 83 % of the rows of domains not seen; at worst, in B, 61 %.'
+    """
+    usual = held[held["level"] <= USUAL]
+    if not len(usual):
+        return ""
+    row = usual.iloc[-1]
+    what = f"Intervals of {100 * row['level']:.0f} % (typically ±{row['size']:.2g})"
+    if task == "classification":
+        what = f"Sets of classes at {100 * row['level']:.0f} % ({row['size']:.1f} classes on average)"
+    if "lowest" not in held:
+        return f"{what} held {100 * row['covered']:.0f} % of the rows not seen."
+    return (
+        f"{what} held {100 * row['covered']:.0f} % of the rows of domains not seen; at worst, in "
+        f"{row['lowest_domain']}, {100 * row['lowest']:.0f} %."
+    )
 
 
 @contextmanager

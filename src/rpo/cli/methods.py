@@ -39,15 +39,15 @@ def methods(
     if name is not None:
         _explain(name, as_json)
         return
-    entries = [entry for entry in _entries() if task is None or task in entry["tasks"]]
+    shown = [entry for entry in entries() if task is None or task in entry["tasks"]]
     if as_json:
-        print(json.dumps(entries, indent=2, ensure_ascii=False))
+        print(json.dumps(shown, indent=2, ensure_ascii=False))
         return
     from rich.table import Table
 
-    rate = entries[0]["hyperparameters"]["lr"]
+    rate = shown[0]["hyperparameters"]["lr"]
     table = Table(
-        title=f"{len(entries)} methods",
+        title=f"{len(shown)} methods",
         caption=f"all have lr: {rate['default']:g} ({rate['range']})",
         title_justify="left",
         caption_justify="left",
@@ -57,7 +57,7 @@ def methods(
     table.add_column("what it does", ratio=3)
     table.add_column("hyper-parameters: default (range)", ratio=3)
     table.add_column("reference", ratio=1)
-    for entry in entries:
+    for entry in shown:
         only = "" if len(entry["tasks"]) == 2 else f" ({entry['tasks'][0]} only)"
         table.add_row(entry["name"], entry["summary"] + only, "\n".join(_tunable(entry)), entry["cite"])
     console().print(table)
@@ -102,7 +102,7 @@ def _explain(name: str, as_json: bool) -> None:
 def _sentences(entry: dict[str, Any]) -> list[str]:
     """What each hyper-parameter and option is, its default and its range."""
     numbers = [
-        f"{name}: {value['words']} Default {_default(value['default'])}, searched {value['range']}."
+        f"{name}: {value['words']} Default {default_words(value['default'])}, searched {value['range']}."
         for name, value in entry["hyperparameters"].items()
     ]
     options = [
@@ -113,11 +113,17 @@ def _sentences(entry: dict[str, Any]) -> list[str]:
     return numbers + options
 
 
-def _default(value: float | None) -> str:
+def default_words(value: float | None) -> str:
+    """A default as it is shown.
+
+    >>> default_words(0.01), default_words(None)
+    ('0.01', 'by formula')
+    """
     return "by formula" if value is None else format(value, "g")
 
 
-def _entries() -> list[dict[str, Any]]:
+def entries() -> list[dict[str, Any]]:
+    """All methods as plain values: the table above, `--json` and the reference are made of these."""
     from rpo.methods import methods as registered
 
     return [_entry(method) for method in registered()]
@@ -149,7 +155,7 @@ def _entry(method: "Method") -> dict[str, Any]:
 
 def _tunable(entry: dict[str, Any]) -> list[str]:
     numbers = [
-        f"{name}: {_default(value['default'])} ({value['range']})"
+        f"{name}: {default_words(value['default'])} ({value['range']})"
         for name, value in entry["hyperparameters"].items()
         if name != "lr"
     ]

@@ -21,7 +21,7 @@ def predict(
     interval: Annotated[
         float | None,
         typer.Option(
-            help="Add the ends of an interval (for classes, a set) that holds on a new domain: 90 for 90 in 100 rows.",
+            help="Add an interval (for classes, a set) that holds on a new domain; 90 means for 90 rows in 100.",
         ),
     ] = None,
     interval_method: Annotated[

@@ -46,7 +46,7 @@ def quality(
     grouping: QualityGrouping = "auto",
     task: AskedTask = "auto",
     unit: Annotated[
-        str | None, typer.Option(help="The column of who or what was measured repeatedly, such as a patient.")
+        str | None, typer.Option(help="The column that says who or what was measured repeatedly, such as a patient.")
     ] = None,
     method: Annotated[
         str,
@@ -126,7 +126,9 @@ def quality(
         write_report(found, report, title=Path(table).name, about=about)
         written.append(f"The page is {report}.")
     if rows_out is not None:
-        write_table(found.rows, rows_out)
+        from rpo.report.rows import odd
+
+        write_table(odd(found), rows_out)
         written.append(f"The rows to look at first are in {rows_out}.")
     if weights_out is not None:
         write_table(weights(found), weights_out)
@@ -152,22 +154,30 @@ def weights(found: "Quality") -> "pd.DataFrame":
 
 def show_quality(found: "Quality") -> None:
     """The sentences, then the worst of everything."""
+    from rpo.report.rows import odd
+
     for sentence in found.summary:
         say(sentence)
+    rows = odd(found)
     noise = "noise" if found.task == "regression" else "wrong labels"
     shown = found.domains.rename(columns={"n": "rows", "offset": "level", "noise": noise, "p": "p noisier"})
     strata = found.strata.rename(columns={"stratum": "group of rows", "n": "rows", "noise": noise, "p": "p noisier"})
     for title, table, columns in (
         ("Domains, noisiest first", shown, ("domain", "rows", "level", noise, "p noisier", "noisy", "weight")),
         ("Groups of rows, noisiest first", strata, ("group of rows", "rows", noise, "p noisier", "noisy")),
-        ("Rows to look at first", found.rows, tuple(found.rows.columns[:7])),
+        ("Rows to look at first", rows, tuple(found.rows.columns[:7])),
     ):
-        if len(table) > 1:
+        if len(table) > (0 if table is rows else 1):
             show(table.head(SHOWN), columns, title, len(table))
+    if not len(rows):
+        say("No row is far from what the others say about it.")
 
 
 def quality_json(found: "Quality") -> dict[str, Any]:
-    """Everything that was found, as plain values."""
+    """Everything that was found, and how, as plain values."""
+    from rpo.report import doubts
+
+    method = doubts.section(found, 1)
     return {
         "summary": list(found.summary),
         "task": found.task,
@@ -182,7 +192,16 @@ def quality_json(found: "Quality") -> dict[str, Any]:
             **{name: by_domain(getattr(found.columns, name)) for name in ("missing", "shift")},
             "target": records(found.columns.target),
         },
+        "method": method["done"],
+        "limitations": method["doubts"],
     }
+
+
+def page_json(report: Path | None, judged: "Quality | None") -> dict[str, Any]:
+    """Of a command that wrote a page: where it is, and the judgement that is on it."""
+    if report is None:
+        return {"report": None}
+    return {"report": str(report), "judgement": None if judged is None else quality_json(judged)}
 
 
 def by_domain(table: "pd.DataFrame") -> list[dict[str, Any]]:

@@ -51,7 +51,7 @@ Drop = Annotated[list[str] | None, typer.Option(help="Columns to leave out: a,b;
 Category = Annotated[
     list[str] | None, typer.Option(help="Treat these numeric columns as categorical: a,b; may be repeated.")
 ]
-Encoding = Annotated[str, typer.Option(help="Of a text file: utf-8, latin-1, cp1252, utf-16.")]
+Encoding = Annotated[str, typer.Option(help="Encoding of a text file: utf-8, latin-1, cp1252, utf-16.")]
 Steps = Annotated[int, typer.Option(help="Steps of training.", min=1)]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.", min=0)]
 
@@ -148,7 +148,11 @@ def cell(value: Any, column: str = "") -> str:
     if value is True or value is False or type(value).__name__ == "bool":
         return "yes" if value else ""
     if isinstance(value, float):
-        return "–" if value != value else io.p_text(value) if column.split(" ")[0] == "p" else f"{value:.3g}"
+        if value != value:
+            return "–"
+        if column.split(" ")[0] == "p":
+            return io.p_text(value)
+        return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
     return "–" if str(value) == "<NA>" else printable(str(value))
 
 

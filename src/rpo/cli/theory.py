@@ -50,7 +50,7 @@ def theory(
             typer.echo(f"{name:20s} {problems.describe(name)}")
         return
     if eta <= 0:
-        raise InputError(f"--eta must be above 0, for the printed theorem divides by it, got {eta:g}")
+        raise InputError(f"--eta must be above 0 (the printed theorem divides by it), got {eta:g}")
     if nodes < 51:
         raise InputError(f"--nodes must be at least 51, got {nodes}")
     chosen = [problems.get(name, nodes=nodes) for name in problem or problems.names()]

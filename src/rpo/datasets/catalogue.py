@@ -89,7 +89,7 @@ def entries(names: Sequence[str] = ()) -> list[Entry]:
     known = _provenance()
     for name in names:
         if name not in known:
-            raise InputError(f"there is no data set {name!r}; choose from {', '.join(known)}.")
+            raise InputError(f"there is no data set {name!r}; choose from {', '.join(known)}")
     return [Entry(**{"name": name, **known[name], "columns": tuple(known[name]["columns"])}) for name in names or known]
 
 
@@ -102,10 +102,10 @@ def read(entry: Entry) -> bytes:
     try:
         data = entry.path.read_bytes()
     except FileNotFoundError:
-        raise InputError(f"{entry.path} is missing; reinstall rpo.") from None
+        raise InputError(f"{entry.path} is missing: reinstall rpo") from None
     found = hashlib.sha256(data).hexdigest()
     if found != entry.sha256:
-        raise InputError(f"{entry.path} was altered: SHA-256 {found}, expected {entry.sha256}; reinstall rpo.")
+        raise InputError(f"{entry.path} was altered: SHA-256 {found}, expected {entry.sha256}: reinstall rpo")
     return data
 
 

@@ -71,17 +71,51 @@ def make_confounded(
 ) -> Confounded:
     """z = s_e·y + τ ε: confounders of slope s_e in training domain e; in the test domain slope 0 and noise that drowns.
 
-    Rows are dealt at random: a quarter to the test domain, the rest to one training domain for each slope. Strata
-    are k-means clusters of two features. `quality="mix"` makes `bad_cells` strata of one domain and `bad_strata`
-    strata of every training domain bad, `quality="cells"` a share `bad_share` of all cells, wherever they fall: they
-    keep a share `keep` of their rows, and `label_noise` is the deviation of what is added to their labels, after the
-    confounders are made or, with `label_noise_first`, before.
-    Scales and strata are taken from the rows outside the test domain. `columns="causal"` leaves the confounders out.
-    With `known_noise` training rows weigh 1/(σ₀² + σ_ek²), which nobody knows of real data: σ_ek is the deviation of
-    what was added, σ₀ that of the clean target around a linear fit.
+    Rows are dealt at random: a quarter to the test domain, the rest to one training domain for each slope. Strata are
+    k-means clusters of two features. Scales and strata are taken from the rows outside the test domain.
+
+    Parameters
+    ----------
+    table : "cigar" or "wage"
+        The table that the confounders are added to.
+    quality : "clean", "mix" or "cells"
+        "mix" makes `bad_cells` strata of one domain and `bad_strata` strata of every training domain bad, "cells" a
+        share `bad_share` of all cells, wherever they fall.
+    columns : "all" or "causal"
+        "causal" leaves the confounders out.
+    test_share, validation_share : float
+        Shares of the rows.
+    confounders : int
+        How many.
+    slopes : tuple of float
+        s_e, one for each training domain.
+    noise : float
+        τ in the training domains.
+    test_slope, test_noise : float
+        Slope and noise in the test domain.
+    n_strata : int
+        How many strata.
+    strata_by : tuple of two str, optional
+        The features that strata are made of.
+    bad_cells, bad_strata : int
+        For "mix".
+    bad_share : float
+        For "cells".
+    keep : float
+        The share of their rows that bad cells keep.
+    label_noise : float
+        The deviation of what is added to labels of bad cells.
+    label_noise_first : bool
+        Add it before the confounders are made, not after.
+    known_noise : bool
+        Let training rows weigh 1/(σ₀² + σ_ek²), which nobody knows of real data: σ_ek is the deviation of what was
+        added, σ₀ that of the clean target around a linear fit.
+    seed : int
+        Decides all draws.
 
     Examples
     --------
+    >>> from rpo.datasets import make_confounded
     >>> data = make_confounded("cigar", seed=1)
     >>> len(data.train), len(data.validation), len(data.test), data.names[-2:]
     (828, 207, 345, ('confounder_0', 'confounder_1'))
@@ -92,7 +126,7 @@ def make_confounded(
     shares = {"test_share": test_share, "validation_share": validation_share, "keep": keep}
     for name, share in shares.items():
         if not 0 < share <= (1 if name == "keep" else 0.9):
-            raise InputError(f"{name} is {share}: give a share of the rows, above 0 and below 1.")
+            raise InputError(f"{name} must be a share of the rows, above 0 and below 1, got {share}")
     source, n_domains = TABLES[table](), len(slopes)
     by = STRATA_BY[table] if strata_by is None else strata_by
     rng = np.random.default_rng([seed, 0])
@@ -188,7 +222,7 @@ def linear_noise(X: Array, y: Array) -> float:
 
 def _place(table: Table, name: str) -> int:
     if name not in table.features:
-        raise InputError(f"strata_by names {name!r}, which is none of the features {', '.join(table.features)}.")
+        raise InputError(f"strata_by names {name!r}, which is not a feature; features: {', '.join(table.features)}")
     return table.features.index(name)
 
 
@@ -207,8 +241,8 @@ def _check(
         ("columns", columns, ("all", "causal")),
     ):
         if value not in known:
-            raise InputError(f"{name} {value!r} is unknown: use one of {', '.join(known)}.")
+            raise InputError(f"{name} must be one of {', '.join(known)}, got {value!r}")
     if not slopes or n_strata < 1:
-        raise InputError("give at least one slope, for there is one training domain a slope, and at least one stratum.")
+        raise InputError("give at least one slope (each makes a training domain) and at least one stratum")
     if bad_cells < 0 or bad_strata < 0 or bad_cells + bad_strata > n_strata:
-        raise InputError(f"bad_cells={bad_cells} and bad_strata={bad_strata} must fit into the {n_strata} strata.")
+        raise InputError(f"bad_cells={bad_cells} and bad_strata={bad_strata} must fit into the {n_strata} strata")

@@ -29,7 +29,7 @@ def make_counties(
     """
     for name, share in {"test_share": test_share, "validation_share": validation_share}.items():
         if not 0 < share < 1:
-            raise InputError(f"{name} is {share}: give a share above 0 and below 1.")
+            raise InputError(f"{name} must be above 0 and below 1, got {share}")
     table = load_radon()
     rng = np.random.default_rng([seed, 0])
     assert table.domains is not None

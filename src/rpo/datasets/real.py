@@ -12,14 +12,27 @@ MOST_ROWS = 20_000
 
 
 def load_real(name: str) -> Table:
-    """A real table from the cache, with its target, its domains and its task; `rpo data list` has their names.
+    """A real table from the cache, with its target, its domains and its task. Run `rpo data get tables` once.
 
-        exam = load_real("exam")
-        exam.X, exam.y, exam.domains, exam.task
+    Text columns and gaps are kept. Rows without a target or a domain go, as do columns that identify a unit or give the
+    target away; of tables with more than 20,000 rows there is a sample, always the same. Nothing is downloaded here.
 
-    Text columns and gaps are kept. Rows without a target or a domain go, as do columns that identify a unit or give
-    the target away; of tables with more than 20,000 rows there is a sample, always the same. Nothing is downloaded:
-    run `rpo data get tables` once.
+    Parameters
+    ----------
+    name : str
+        As `rpo data list` has it.
+
+    Returns
+    -------
+    Table
+        `X`, `y`, `domains` and `task`.
+
+    Examples
+    --------
+    >>> import rpo
+    >>> exam = rpo.datasets.load_real("exam")  # doctest: +SKIP
+    >>> exam.X.shape, exam.target, exam.domain  # doctest: +SKIP
+    ((4059, 7), 'normexam', 'school')
     """
     recipe = recipe_of(name)
     return make_table(recipe, read_cached(recipe))

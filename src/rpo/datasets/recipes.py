@@ -97,5 +97,5 @@ def recipe_of(name: str) -> Recipe:
     """
     known = {recipe.name: recipe for recipe in recipes()}
     if name not in known:
-        raise InputError(f"there is no real table {name!r}; choose from {', '.join(known)}.")
+        raise InputError(f"there is no real table {name!r}; choose from {', '.join(known)}")
     return known[name]

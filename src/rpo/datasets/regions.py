@@ -23,7 +23,7 @@ def make_regions(
     (1380, 3)
     """
     if not 0 < validation_share < 1:
-        raise InputError(f"validation_share is {validation_share}: give a share above 0 and below 1.")
+        raise InputError(f"validation_share must be above 0 and below 1, got {validation_share}")
     cigar = load_cigar()
     rng = np.random.default_rng([seed, 0])
     cheapest = cigar.frame.groupby("state")["pimin"].transform("mean").to_numpy()

@@ -47,13 +47,29 @@ def make_uneven(
 ) -> Uneven:
     """y = f_*(x) + σ_ek ε, σ_ek² = σ_0² + σ_d² 1[e bad] + σ_s² 1[k bad]; or y = 1[f_*(x) > 0], flipped with p_ek.
 
-    Feature 0 says the stratum (k < x_0 < k + 1), features 1 and 2 make the signal with it, feature 3 is idle. With
-    `spurious`, two more follow the signal with a slope that falls from one domain to the next; they know nothing of
-    the noise, so they cannot hide it. The bad domain keeps half of its rows; a bad stratum keeps a quarter of its
-    rows in every domain. Flips compose: p = a + b − 2ab, and σ_ek = √(p(1 − p)).
+    Feature 0 says the stratum (k < x_0 < k + 1), features 1 and 2 make the signal with it, feature 3 is idle. The bad
+    domain keeps half of its rows; a bad stratum keeps a quarter of its rows in every domain. Flips compose:
+    p = a + b − 2ab, and σ_ek = √(p(1 − p)).
+
+    Parameters
+    ----------
+    n_domains, n_strata, rows_per_domain : int
+        How many.
+    bad_domain : int or None
+        The noisy domain, from 0.
+    bad_strata : tuple of int
+        The noisy strata, from 0.
+    spurious : bool
+        Add two features that follow the signal with a slope that falls from one domain to the next; they know nothing
+        of the noise, so they cannot hide it.
+    seed : int
+        Decides all draws.
+    task : "regression" or "classification"
+        What the target is.
 
     Examples
     --------
+    >>> from rpo.datasets import make_uneven
     >>> data = make_uneven(seed=3)
     >>> data.X.shape, data.sigma.shape, int(data.bad.sum())
     ((1054, 6), (4, 6), 12)
@@ -106,10 +122,10 @@ def _check(
     task: str,
 ) -> None:
     if min(n_domains, n_strata, rows_per_domain) < 1:
-        raise InputError("n_domains, n_strata and rows_per_domain must each be at least 1.")
+        raise InputError("n_domains, n_strata and rows_per_domain must each be at least 1")
     if bad_domain is not None and not 0 <= bad_domain < n_domains:
-        raise InputError(f"bad_domain={bad_domain} is none of the {n_domains} domains, which count from 0.")
+        raise InputError(f"bad_domain must be one of the {n_domains} domains, which count from 0, got {bad_domain}")
     if any(not 0 <= k < n_strata for k in bad_strata):
-        raise InputError(f"bad_strata={tuple(bad_strata)} must lie among the {n_strata} strata, which count from 0.")
+        raise InputError(f"bad_strata={tuple(bad_strata)} must lie among the {n_strata} strata, which count from 0")
     if task not in NOISE:
-        raise InputError(f"task={task!r} is unknown; choose one of {', '.join(NOISE)}.")
+        raise InputError(f"task must be one of {', '.join(NOISE)}, got {task!r}")

@@ -14,7 +14,29 @@ from rpo.io import Task
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table with its roles: what to predict, from what, and which column says where a row comes from."""
+    """A table with its roles: what to predict, from what, and which column says where a row comes from.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        All of it.
+    target : str
+        The column to predict.
+    features : list of str
+        The columns to predict from.
+    domain : str or None
+        The column that says where a row comes from.
+    description, source, name : str
+        What it is, where it is from, and what it is called.
+    task : "regression" or "classification"
+        What the target is.
+
+    Examples
+    --------
+    >>> import rpo
+    >>> rpo.datasets.load_wage().target
+    'lwage'
+    """
 
     frame: pd.DataFrame = field(repr=False)
     target: str
@@ -48,7 +70,8 @@ def load_cigar() -> Table:
 
     Examples
     --------
-    >>> cigar = load_cigar()
+    >>> import rpo
+    >>> cigar = rpo.datasets.load_cigar()
     >>> cigar.X.shape, cigar.target, cigar.domains.nunique()
     ((1380, 7), 'sales', 46)
     """
@@ -65,7 +88,8 @@ def load_wage() -> Table:
 
     Examples
     --------
-    >>> wage = load_wage()
+    >>> import rpo
+    >>> wage = rpo.datasets.load_wage()
     >>> wage.X.shape, wage.target, wage.domains.nunique()
     ((4360, 14), 'lwage', 8)
     """
@@ -81,7 +105,8 @@ def load_radon() -> Table:
 
     Examples
     --------
-    >>> radon = load_radon()
+    >>> import rpo
+    >>> radon = rpo.datasets.load_radon()
     >>> radon.X.shape, radon.target, int(radon.domains.value_counts().min())
     ((919, 2), 'log.radon', 1)
     """

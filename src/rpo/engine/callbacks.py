@@ -22,6 +22,9 @@ HEADER = ("step", "model", "name", "value")
 class Callback:
     """Looks on; override what you need. Values have one entry for each model of the stack: one, unless it is a sweep.
 
+    Examples
+    --------
+    >>> from rpo.engine import Callback
     >>> class Worst(Callback):
     ...     def on_evaluate(self, step, risks):
     ...         print(step, max(risks, key=lambda name: float(risks[name])))
@@ -41,6 +44,23 @@ class CSVLogger(Callback):
     """Writes every term and every validation risk to a CSV file: step, model, name, value.
 
     A training that goes on from a checkpoint goes on in the same file.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np, pandas as pd, rpo
+    >>> from rpo.engine import CSVLogger
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     monitor = rpo.Monitor(callbacks=[CSVLogger(folder + "/log.csv")])
+    ...     _ = rpo.DomainRegressor("erm-l2", steps=3).fit(X, X[:, 0], domains=np.arange(60) % 3, monitor=monitor)
+    ...     pd.read_csv(folder + "/log.csv").columns.tolist()
+    ['step', 'model', 'name', 'value']
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -85,7 +105,19 @@ class CSVLogger(Callback):
 
 
 class TensorBoardLogger(Callback):
-    """Writes terms and validation risks to a folder that `tensorboard --logdir` shows; needs `rpo[tensorboard]`."""
+    """Writes terms and validation risks to a folder that `tensorboard --logdir` shows; needs `rpo[tensorboard]`.
+
+    Parameters
+    ----------
+    folder : path
+        The folder.
+
+    Examples
+    --------
+    >>> import rpo
+    >>> from rpo.engine import TensorBoardLogger
+    >>> monitor = rpo.Monitor(callbacks=[TensorBoardLogger("runs/first")])  # doctest: +SKIP
+    """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)

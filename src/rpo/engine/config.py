@@ -22,45 +22,72 @@ FULL_BATCH_ROWS = 4096
 
 @dataclass(frozen=True)
 class Config:
-    """How to train: everything that is not the method's."""
+    """How to train: everything that is not the method's.
+
+    Parameters
+    ----------
+    steps : int
+        Steps of Adam.
+    batch_size : int, optional
+        Rows of each domain in a step; None for all rows.
+    schedule : "cosine" or "constant"
+        Of the learning rate: it falls by half a cosine, or stays.
+    device : str
+        "auto", "cpu", "cuda" or "mps".
+    dtype : torch.dtype
+        The precision.
+    compile : bool
+        Compile the step: costs half a minute, pays from about 1,500 steps on.
+    progress : bool or "auto"
+        Whether to show it; "auto" does on a terminal.
+    checkpoint : path, optional
+        A folder to keep the training in while it goes on, and on SIGTERM: the same call goes on where it stopped.
+    every : float
+        Seconds between two checkpoints.
+    accumulate : int
+        Batches whose gradients make one step: their mean.
+    autocast : bool
+        Compute losses in bfloat16 where that is safe; parameters and Adam stay in `dtype`.
+    monitor : Monitor, optional
+        What is looked at meanwhile, and when to stop.
+
+    Examples
+    --------
+    >>> from rpo.engine import Config
+    >>> Config(steps=100, batch_size=32).schedule
+    'cosine'
+    """
 
     steps: int = STEPS
     batch_size: int | None = None
-    """Rows of each domain in a step; None for all rows."""
     schedule: Literal["cosine", "constant"] = "cosine"
     device: str = "auto"
     dtype: torch.dtype = torch.float32
     compile: bool = False
-    """Compile the step: costs half a minute, pays from about 1,500 steps on."""
     progress: Show = "auto"
     checkpoint: str | os.PathLike[str] | None = None
-    """A folder to keep the training in while it goes on: the same call goes on where it stopped."""
     every: float = 60.0
-    """Seconds between two checkpoints."""
     accumulate: int = 1
-    """Batches whose gradients make one step: their mean."""
     autocast: bool = False
-    """Compute losses in bfloat16 where that is safe; parameters and Adam stay in `dtype`."""
     monitor: "Monitor | None" = None
-    """What is looked at meanwhile, and when to stop."""
 
     def __post_init__(self) -> None:
         if isinstance(self.steps, bool) or not isinstance(self.steps, int | np.integer) or self.steps < 1:
-            raise InputError(f"steps is {self.steps!r}: give a whole number of at least one")
+            raise InputError(f"steps must be a whole number of at least 1, got {self.steps!r}")
         if self.batch_size is not None and self.batch_size < 1:
-            raise InputError(f"batch_size is {self.batch_size}: give at least one, or None for all rows")
+            raise InputError(f"batch_size must be at least 1, or None for all rows, got {self.batch_size}")
         if self.schedule not in ("cosine", "constant"):
-            raise InputError(f"unknown schedule {self.schedule!r} of the learning rate: use 'cosine' or 'constant'")
+            raise InputError(f"schedule must be 'cosine' or 'constant', got {self.schedule!r}")
         if (
             isinstance(self.accumulate, bool)
             or not isinstance(self.accumulate, int | np.integer)
             or self.accumulate < 1
         ):
-            raise InputError(f"accumulate is {self.accumulate!r}: give a whole number of at least one")
+            raise InputError(f"accumulate must be a whole number of at least 1, got {self.accumulate!r}")
         if self.accumulate > 1 and self.batch_size is None:
             raise InputError("accumulate needs mini-batches: give batch_size")
         if not self.every >= 0:
-            raise InputError(f"every is {self.every}: give the seconds between two checkpoints")
+            raise InputError(f"every must be the number of seconds between two checkpoints, got {self.every}")
 
 
 def default_batch_size(rows: int, domains: int) -> int | None:
@@ -83,7 +110,7 @@ def pick_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError):
-        raise InputError(f"unknown device {name!r}: use 'auto', 'cpu', 'cuda' or 'mps'") from None
+        raise InputError(f"device must be 'auto', 'cpu', 'cuda' or 'mps', got {name!r}") from None
     try:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError):

@@ -135,8 +135,27 @@ def make_data(
     weight: Tensor | None = None,
     n_classes: int = 0,
 ) -> Data:
-    """One data set from tensors of rows, or inputs that are fetched; strata default to one, weights to one.
+    """One data set from tensors of rows, or inputs that are fetched.
 
+    Parameters
+    ----------
+    x : Tensor or Source
+        The inputs.
+    y : Tensor
+        The target: floats, or numbers of classes.
+    domain : Tensor
+        The number of each row's domain, from zero.
+    task : "regression", "binary" or "multiclass"
+        What the target is.
+    stratum, weight : Tensor, optional
+        Of every row; one stratum, and weights of one, by default.
+    n_classes : int
+        For `"multiclass"`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from rpo.engine import make_data
     >>> data = make_data(torch.zeros(3, 2), torch.zeros(3), torch.tensor([0, 0, 1]), task="regression")
     >>> data.n_rows, data.n_domains, data.row_shape, data.size(1)
     (3, 2, (2,), tensor([[2., 1.]]))

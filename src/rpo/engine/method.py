@@ -189,7 +189,7 @@ class Method:
         """Refuse a task the method lacks, naming those that have it."""
         if task not in self.tasks:
             able = ", ".join(sorted(other.name for other in methods(task)))
-            raise InputError(f"method {self.name!r} has no {task}: use one that has ({able})")
+            raise InputError(f"{self.name!r} does not support {task}; methods that do: {able}")
 
     def fill(self, given: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
         """Given values completed by defaults: the numbers, and the options.
@@ -199,7 +199,7 @@ class Method:
         known = [*self.space, *self.options]
         for name in given:
             if name not in known:
-                raise InputError(f"method {self.name!r} has no hyper-parameter {name!r}: it has {', '.join(known)}")
+                raise InputError(f"method {self.name!r} has no hyper-parameter {name!r}; it has {', '.join(known)}")
         for name, allowed in self.options.items():
             if name in given and len(allowed) > 1 and given[name] not in allowed:
                 names = ", ".join(map(str, allowed))
@@ -213,9 +213,9 @@ def _number(name: str, value: Any) -> float:
     if value is None:
         return float("nan")
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise InputError(f"hyper-parameter {name!r} is {value!r}: give a number")
+        raise InputError(f"hyper-parameter {name!r} must be a number, got {value!r}")
     if not np.isfinite(value) or value < 0:
-        raise InputError(f"hyper-parameter {name!r} is {value!r}: give a finite number that is not negative")
+        raise InputError(f"hyper-parameter {name!r} must be finite and not negative, got {value!r}")
     return float(value)
 
 
@@ -235,9 +235,41 @@ def method(
     summary: str | None = None,
     **hooks: Any,
 ) -> Callable[[Objective], Objective]:
-    """Put a function into the registry. The first line of its module, or `summary`, says what it does; its own how.
+    """Put a function into the registry, so that estimators, sweeps, studies and the command line know it by its name.
 
     A name that another module has taken is refused; the same module may define it again, as a notebook does.
+
+    Parameters
+    ----------
+    name : str
+        What it is called by.
+    tasks : tuple
+        `BOTH`, `REGRESSION` or `CLASSIFICATION` of `rpo.methods`.
+    space : dict of Hyper
+        Its hyper-parameters: default, range, and a sentence (`log_uniform`, `uniform`).
+    cite, reference : str
+        A short citation, and the full one.
+    options : dict of Choice, optional
+        What there is to choose besides numbers.
+    summary : str, optional
+        What it does, in a line; without it the first line of its module.
+    **hooks
+        `prepare`, `first_stage`, `draw`, `version` and the like, as in `rpo.engine.method.Method`.
+
+    Examples
+    --------
+    >>> import numpy as np, rpo
+    >>> from rpo.methods import BOTH, REGISTRY, log_uniform, method
+    >>> from rpo.methods.terms import mean_over_present, risks
+    >>> @method("worst", tasks=BOTH, space={"beta": log_uniform(1.0, 0.1, 10.0, "Weight of the worst.")}, cite="you")
+    ... def worst(net, params, state, batch, hp):
+    ...     value = risks(net(params, batch.x), batch, hp.task)
+    ...     return {"risk": mean_over_present(value, batch), "worst": hp.beta * value.max()}
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> model = rpo.DomainRegressor("worst", steps=5).fit(X, X[:, 0], domains=np.arange(60) % 3)
+    >>> model.predict(X).shape
+    (60,)
+    >>> _ = REGISTRY.pop("worst")
     """
 
     def register(objective: Objective) -> Objective:
@@ -295,8 +327,14 @@ def _first_line(text: str | None) -> str:
 def get_method(name: str) -> Method:
     """The method of that name, or an error that lists them.
 
+    Parameters
+    ----------
+    name : str
+        As `rpo methods` lists it.
+
     Examples
     --------
+    >>> from rpo.methods import get_method
     >>> get_method("irm-lip").tasks
     ('regression', 'binary', 'multiclass')
     """
@@ -313,8 +351,14 @@ def get_method(name: str) -> Method:
 def methods(task: Task | None = None) -> Iterable[Method]:
     """All methods, or those that have a task.
 
+    Parameters
+    ----------
+    task : "regression", "binary" or "multiclass", optional
+        What they are to fit.
+
     Examples
     --------
+    >>> from rpo.methods import methods
     >>> "rpo" in [m.name for m in methods("regression")]
     True
     """

@@ -39,6 +39,19 @@ class Monitor:
         Evaluations to wait for a better one.
     callbacks : sequence of Callback
         Told of every step, every evaluation and the end.
+    names : tuple of str
+        Of the validation domains; an estimator fills them in.
+
+    Examples
+    --------
+    >>> import numpy as np, rpo
+    >>> X, domain = np.random.default_rng(0).normal(size=(80, 2)), np.arange(80) % 4
+    >>> known = domain < 3
+    >>> monitor = rpo.Monitor(validation=(X[~known], X[~known, 0], domain[~known]), every=5, early_stopping="mean")
+    >>> model = rpo.DomainRegressor("erm-l2", steps=20)
+    >>> model = model.fit(X[known], X[known, 0], domains=domain[known], monitor=monitor)
+    >>> len(model.validation_) > 0
+    True
     """
 
     validation: Any = None
@@ -47,15 +60,14 @@ class Monitor:
     patience: int = 5
     callbacks: Sequence[Callback] = ()
     names: tuple[str, ...] = ()
-    """Of the validation domains; an estimator fills them in."""
 
     def __post_init__(self) -> None:
         for name in ("every", "patience"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InputError(f"{name} is {value!r}: give a whole number of at least one")
+                raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
         if self.early_stopping not in (None, *RULES):
-            raise InputError(f"early_stopping is {self.early_stopping!r}: use 'mean', 'worst' or None")
+            raise InputError(f"early_stopping must be 'mean', 'worst' or None, got {self.early_stopping!r}")
         if self.early_stopping is not None and self.validation is None:
             raise InputError("early_stopping needs validation rows: give validation=(X, y, domains)")
         for callback in self.callbacks:

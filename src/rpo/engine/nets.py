@@ -24,6 +24,16 @@ GROUPS = 4  # of channels, each normed by itself
 def mlp(n_inputs: int, n_outputs: int, hidden: Sequence[int] = (64, 64)) -> nn.Sequential:
     """A ReLU network: the architecture whose input gradient we have in closed form.
 
+    Parameters
+    ----------
+    n_inputs, n_outputs : int
+        Features, and numbers predicted.
+    hidden : sequence of int
+        The widths of the hidden layers.
+
+    Examples
+    --------
+    >>> from rpo.engine import mlp
     >>> mlp(3, 1, hidden=(4,))
     Sequential(
       (0): Linear(in_features=3, out_features=4, bias=True)
@@ -39,12 +49,24 @@ def mlp(n_inputs: int, n_outputs: int, hidden: Sequence[int] = (64, 64)) -> nn.S
 
 
 def cnn(row_shape: Sequence[int], n_outputs: int, channels: Sequence[int] = (16, 32, 64)) -> nn.Sequential:
-    """Convolutions that halve the picture `(colours, height, width)`, group norms, ReLUs, an average, a linear head.
+    """Convolutions that halve the picture, group norms, ReLUs, an average, a linear head.
 
-    Group norms look at one picture at a time, so that every picture has an input gradient of its own, and the
-    Lipschitz term goes through the whole network.
+    Group norms look at one picture at a time, so that every picture has an input gradient of its own, and the Lipschitz
+    term goes through the whole network.
 
+    Parameters
+    ----------
+    row_shape : sequence of int
+        Of a picture: colours, height, width.
+    n_outputs : int
+        Numbers predicted.
+    channels : sequence of int
+        Of each convolution.
+
+    Examples
+    --------
     >>> import torch
+    >>> from rpo.engine import cnn
     >>> cnn((3, 32, 32), 1)(torch.zeros(5, 3, 32, 32)).shape
     torch.Size([5, 1])
     """
@@ -57,8 +79,20 @@ def cnn(row_shape: Sequence[int], n_outputs: int, channels: Sequence[int] = (16,
 
 
 def network(row_shape: Sequence[int], n_outputs: int, widths: Sequence[int]) -> nn.Sequential:
-    """What fits the rows: a ReLU network of these widths for vectors, convolutions of as many channels for pictures.
+    """What fits the rows: a ReLU network for vectors, convolutions for pictures.
 
+    Parameters
+    ----------
+    row_shape : sequence of int
+        `(features,)`, or colours, height, width.
+    n_outputs : int
+        Numbers predicted.
+    widths : sequence of int
+        Of the hidden layers, or the channels of the convolutions.
+
+    Examples
+    --------
+    >>> from rpo.engine import network
     >>> [type(network(shape, 1, (8,))[0]).__name__ for shape in ((5,), (3, 32, 32))]
     ['Linear', 'Conv2d']
     """

@@ -50,10 +50,14 @@ class Source:
         the model's seed and the step alone.
     workers : int
         Processes that fetch ahead; 0 fetches in this one. The model is the same with any number.
+    device, dtype : torch.device, torch.dtype
+        Where batches go and what they become; an estimator sets them.
 
     Examples
     --------
+    >>> import torch
     >>> from torch.utils.data import TensorDataset
+    >>> from rpo import Source
     >>> source = Source(TensorDataset(torch.arange(6.0)[:, None], torch.arange(6.0)), domains=[0, 0, 0, 1, 1, 1])
     >>> source.shape, source[2:4].flatten().tolist(), source.labels("y")[:2].tolist()
     ((6, 1), [2.0, 3.0], [0.0, 1.0])
@@ -75,7 +79,7 @@ class Source:
         if not len(self.dataset):
             raise InputError("the dataset has no items: give at least two")
         if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 0:
-            raise InputError(f"workers is {self.workers!r}: give the number of processes that fetch, or 0")
+            raise InputError(f"workers must be the number of processes that fetch, or 0, got {self.workers!r}")
 
     def __len__(self) -> int:
         assert isinstance(self.dataset, Sized)

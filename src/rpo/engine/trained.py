@@ -98,7 +98,33 @@ def _lengthen(curve: Tensor, steps: int) -> Tensor:
 def predict(
     method: Method, net: Net, flat: Tensor, state: State, x: Tensor | Source, *, stacked: bool = False
 ) -> Tensor:
-    """f(x) of every model, `(K, n, c)`, some thousands of rows at a time; `stacked` inputs have a leading axis of K."""
+    """f(x) of every model of a stack, `(K, n, c)`, some thousands of rows at a time.
+
+    Parameters
+    ----------
+    method : Method
+        What they were trained by.
+    net : Net
+        The network as a function.
+    flat : Tensor
+        The parameters, `(K, P)`.
+    state : dict
+        The state of the method.
+    x : Tensor or Source
+        The rows.
+    stacked : bool
+        Whether `x` has a leading axis of K, rows for each model.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from rpo.engine import Config, make_data, mlp, predict, train
+    >>> x = torch.randn(30, 2, generator=torch.Generator().manual_seed(0))
+    >>> data = make_data(x, x[:, 0], torch.arange(30) % 3, task="regression")
+    >>> t = train("erm-l2", lambda: mlp(2, 1, (8,)), data, seeds=[0, 1], config=Config(steps=5))
+    >>> predict(t.method, t.net, t.snapshot.flat, t.snapshot.state, x).shape
+    torch.Size([2, 30, 1])
+    """
 
     def one(params: Params, state: State, rows: Tensor) -> Tensor:
         return net(params, rows) if method.predict is None else method.predict(net, params, state, rows)

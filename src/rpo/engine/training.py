@@ -182,14 +182,43 @@ def train(
     first: State | None = None,
     label: str = "training",
 ) -> Trained:
-    """Train one model a seed, all at once; `numbers` are hyper-parameters, one value or one a model.
+    """Train one model per seed, all at once.
 
     Seed, data and hyper-parameters decide a model, not the stack it is in. A model whose loss is not finite is left
-    alone and its reason kept; the others go on. `until` stops before the last step; `first` is what a first stage that
-    was trained before gave. With `Config(checkpoint=folder)` the training is kept there every so often and on SIGTERM,
-    which then ends the process; the same call goes on, and ends bit for bit the same.
+    alone and its reason kept; the others go on.
 
-    >>> from rpo.engine import make_data, mlp
+    Parameters
+    ----------
+    method : str or Method
+        What to train by (`rpo.methods`).
+    build : function
+        Makes a new network.
+    data : Data
+        The rows (`make_data`).
+    seeds : sequence of int
+        One model for each.
+    numbers : dict, optional
+        Hyper-parameters: one value for all models, or one for each.
+    options : dict, optional
+        Options of the method.
+    config : Config, optional
+        Steps, batches, precision, checkpoints.
+    until : int, optional
+        Stop before this step.
+    first : dict, optional
+        What a first stage that was trained before gave.
+    label : str
+        What the progress bar says.
+
+    Returns
+    -------
+    Trained
+        The models, the curve of their losses, and why any stopped.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from rpo.engine import Config, make_data, mlp, train
     >>> x = torch.randn(60, 2, generator=torch.Generator().manual_seed(0))
     >>> data = make_data(x, x[:, 0], torch.arange(60) % 3, task="regression")
     >>> trained = train("erm-l2", lambda: mlp(2, 1, (8,)), data, seeds=[0, 1], config=Config(steps=200))
@@ -297,7 +326,7 @@ def _whole_run(
     known, all_options = method.fill(options)
     for name in numbers:
         if name not in known:
-            raise InputError(f"method {method.name!r} has no hyper-parameter {name!r}: it has {', '.join(known)}")
+            raise InputError(f"method {method.name!r} has no hyper-parameter {name!r}; it has {', '.join(known)}")
     hp = {
         name: torch.as_tensor(value, dtype=config.dtype, device=data.x.device).expand(len(seeds)).contiguous()
         for name, value in (known | dict(numbers)).items()

@@ -205,7 +205,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             if not isinstance(value, bool | np.bool_) and value not in more:
                 raise InputError(f"{name} is {value!r}: use {' or '.join(map(repr, (True, False, *more)))}")
         if not (self.n_strata is None or (isinstance(self.n_strata, int | np.integer) and self.n_strata >= 1)):
-            raise InputError(f"n_strata is {self.n_strata!r}: give a whole number of at least one, or None")
+            raise InputError(f"n_strata must be a whole number of at least 1, or None, got {self.n_strata!r}")
 
     def _names(self, rows: NDArray[Any]) -> list[str]:
         return [str(name) for name in getattr(self, "feature_names_in_", [f"x{i}" for i in range(rows.shape[1])])]
@@ -227,7 +227,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         if isinstance(state, np.random.RandomState):
             return int(state.randint(2**31))
         if not isinstance(state, int | np.integer) or state < 0:
-            raise InputError(f"random_state is {state!r}: give a whole number that is not negative, or None")
+            raise InputError(f"random_state must be a whole number that is not negative, or None, got {state!r}")
         return int(state)
 
     # --- preparing ----------------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         if self.dtype == "bfloat16":
             return "float32"
         if self.dtype not in DTYPES:
-            raise InputError(f"dtype is {self.dtype!r}: use 'auto', 'float32', 'float64' or 'bfloat16'")
+            raise InputError(f"dtype must be 'auto', 'float32', 'float64' or 'bfloat16', got {self.dtype!r}")
         return self.dtype
 
     def _inputs(self, rows: Rows, dtype: str) -> torch.Tensor | Source:
@@ -286,7 +286,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             size = default_batch_size(data.n_rows, data.n_domains)
             size = FETCHED if size is None and isinstance(data.x, Source) else size
         if not (size is None or isinstance(size, int | np.integer)):
-            raise InputError(f"batch_size is {size!r}: give a whole number, None for all rows, or 'auto'")
+            raise InputError(f"batch_size must be a whole number, None for all rows, or 'auto', got {size!r}")
         self.dtype_ = str(data.x.dtype).removeprefix("torch.")
         return Config(
             steps=self.steps,
@@ -306,7 +306,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         if len(row_shape) != 1:
             raise InputError(f"inputs have shape {row_shape}: give a network for them, module=…")
         if not is_widths(self.hidden):
-            raise InputError(f"hidden is {self.hidden!r}: give the widths of the hidden layers, such as (64, 64)")
+            raise InputError(f"hidden must hold the widths of the hidden layers, such as (64, 64), got {self.hidden!r}")
         return partial(mlp, row_shape[0], n_outputs, tuple(self.hidden))
 
     def _split_values(self, method: Method, values: dict[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:

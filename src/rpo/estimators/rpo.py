@@ -77,7 +77,7 @@ class _RPO(DomainEstimator):
 
     def _method(self) -> tuple[Method, dict[str, Any]]:
         if self.scheme not in SCHEMES:
-            raise InputError(f"scheme is {self.scheme!r}: use one of {', '.join(SCHEMES)}")
+            raise InputError(f"scheme must be one of {', '.join(SCHEMES)}, got {self.scheme!r}")
         values = {
             "scheme": self.scheme,
             "strength": self.strength * (self._unit if self.scheme == "calibrated" else 1.0),

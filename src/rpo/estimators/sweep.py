@@ -39,14 +39,28 @@ def sweep(
 ) -> pd.DataFrame:
     """Train every combination of a grid with every seed, all in one stack, and score each on rows not trained on.
 
-    `model` is an estimator as it would be fitted; `grid` has values by hyper-parameter of its method, or is a list of
-    such combinations (`rpo methods NAME` says what there is). Scores are on `validation`, a tuple `(X, y, domains)` of
-    rows of the same or of other domains; without it on a fifth of the rows, dealt by their content, which is left out
-    of the training.
+    Parameters
+    ----------
+    model : RPORegressor, RPOClassifier, DomainRegressor or DomainClassifier
+        An estimator as it would be fitted.
+    X, y : array or Dataset, array
+        The rows; `y` may come with a dataset.
+    grid : dict or list of dict
+        Values by hyper-parameter of the method (`rpo methods NAME` has them), or a list of combinations.
+    seeds : int or sequence of int
+        How many, or which.
+    domains, strata, sample_weight : array, optional
+        One value per row, as in `fit`.
+    validation : tuple (X, y) or (X, y, domains), optional
+        Rows to score on, of the same or of other domains. Without it a fifth of the rows, chosen by their content, is
+        left out of the training and scored on.
 
-    The table has a row for each combination and seed: the hyper-parameters, `seed`, `risk` (mean squared error, or log
-    loss; the mean over domains), `worst` (that of the worst domain), `accuracy` for classes, and `failure`, why a
-    training stopped. With these values and `random_state=seed`, `fit` gives the same model on the same rows.
+    Returns
+    -------
+    DataFrame
+        A row for each combination and seed: the hyper-parameters, `seed`, `risk` (mean squared error, or log loss; the
+        mean over domains), `worst` (that of the worst domain), `accuracy` for classes, and `failure`, why a training
+        stopped. With these values and `random_state=seed`, `fit` gives the same model on the same rows.
 
     Examples
     --------

@@ -116,7 +116,7 @@ def recognise(values: "pd.Series[Any]", name: str, asked: AskedTask = "auto") ->
     ('classification', "the target 'bought' has 2 classes: a classification")
     """
     if asked not in get_args(AskedTask):
-        raise InputError(f"task {asked!r} is unknown: use auto, regression or classification")
+        raise InputError(f"task must be auto, regression or classification, got {asked!r}")
     known = values.dropna()
     distinct = int(known.nunique())
     if asked != "auto":
@@ -182,7 +182,9 @@ def domain_labels(frame: pd.DataFrame, domain: str | None) -> NDArray[Any]:
         return np.full(len(frame), WITHOUT_DOMAIN)
     missing = int(frame[domain].isna().sum())
     if missing:
-        raise InputError(f"the domain {domain!r} is missing in {missing} of {len(frame)} rows: fill them in")
+        raise InputError(
+            f"the domain {domain!r} is missing in {missing} of {len(frame)} rows: fill them in, or leave these rows out"
+        )
     labels: NDArray[Any] = as_text(frame[domain]).to_numpy(dtype=str)
     number = len(np.unique(labels))
     if number == len(labels):

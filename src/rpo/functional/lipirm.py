@@ -22,8 +22,26 @@ Estimator = Literal["square", "split"]
 def dummy_gradient(output: Tensor, y: Tensor, domain: Tensor, weight: Tensor, n_domains: int, task: Task) -> Tensor:
     r"""G_e = d/dw R_e(w·f) at w = 1, for every domain (IRM term of Eq. 1), in closed form.
 
+    Parameters
+    ----------
+    output : Tensor
+        f(x), `(n, 1)` or `(n, classes)`.
+    y, domain, weight : Tensor
+        The target, the number of the domain and what it counts, of every row.
+    n_domains : int
+        How many domains there are.
+    task : "regression", "binary" or "multiclass"
+        What the target is.
+
+    Returns
+    -------
+    Tensor
+        One number for each domain.
+
     Examples
     --------
+    >>> import torch
+    >>> from rpo.functional import dummy_gradient
     >>> output, y = torch.tensor([[1.0], [3.0]]), torch.tensor([0.0, 1.0])
     >>> dummy_gradient(output, y, torch.tensor([0, 0]), torch.ones(2), 1, "regression")
     tensor([7.])
@@ -50,7 +68,7 @@ def squared_mean(
     if estimator == "square":
         return domain_mean(values, domain, weight, n_domains, group).square()
     if estimator != "split":
-        raise InputError(f"unknown estimator {estimator!r} of the IRM penalty: use 'square' or 'split'")
+        raise InputError(f"estimator of the IRM penalty must be 'square' or 'split', got {estimator!r}")
     odd = (place_in_domain(domain, weight, n_domains, group) % 2).to(weight.dtype)
     first = domain_mean(values, domain, weight * (1 - odd), n_domains, group)
     return first * domain_mean(values, domain, weight * odd, n_domains, group)
@@ -96,15 +114,38 @@ def lipirm_terms(
 ) -> dict[str, Tensor]:
     r"""The three terms of the loss by name, from outputs and squared input gradients.
 
-    mean: Σ_e R_e,  Σ_e η_e G_e²,  λ Σ_e mean_{i ∈ e} ρ_i ‖∇f(x_i)‖²                       (Eq. 1)
-    sum:  Σ_e Σ_i l_i,  Σ_e η_e (d/dw Σ_i l_i)²,  λ Σ_e Σ_i ρ_i ‖∇f(x_i)‖²                 (Eq. 4)
+        mean: Σ_e R_e,  Σ_e η_e G_e²,  λ Σ_e mean_{i ∈ e} ρ_i ‖∇f(x_i)‖²                       (Eq. 1)
+        sum:  Σ_e Σ_i l_i,  Σ_e η_e (d/dw Σ_i l_i)²,  λ Σ_e Σ_i ρ_i ‖∇f(x_i)‖²                 (Eq. 4)
 
-    The sums are means times `size`, the weight of each domain in the whole data set, so that a
-    mini-batch estimates the same loss. `slope=None` leaves the Lipschitz term out. With a `group` the rows are those
-    of all its processes. `centre` is what the dummy classifier stretches the output about, zero if not given.
+    Parameters
+    ----------
+    output : Tensor
+        f(x), `(n, 1)` or `(n, classes)`.
+    slope : Tensor or None
+        ‖∇f(x_i)‖² of every row; None leaves the Lipschitz term out.
+    y, domain, weight : Tensor
+        The target, the number of the domain and what it counts, of every row.
+    eta, rho, lam : Tensor or float
+        The penalties, as in `lipirm_loss`.
+    n_domains : int
+        How many domains there are; some may have no row here.
+    task, reduction, estimator, group
+        As in `lipirm_loss`.
+    size : Tensor, optional
+        The weight of each domain in the whole data set: sums are means times it, so that a mini-batch estimates the
+        same loss.
+    centre : Tensor, optional
+        What the dummy classifier stretches the output about; zero if not given.
+
+    Returns
+    -------
+    dict of Tensor
+        "risk", "irm" and "lipschitz".
 
     Examples
     --------
+    >>> import torch
+    >>> from rpo.functional import lipirm_terms
     >>> terms = lipirm_terms(torch.tensor([[1.0], [3.0]]), torch.ones(2), torch.tensor([0.0, 1.0]),
     ...     torch.tensor([0, 0]), torch.ones(2), eta=1.0, rho=1.0, lam=0.5, n_domains=1, task="regression",
     ...     reduction="sum")
@@ -112,7 +153,7 @@ def lipirm_terms(
     {'risk': 5.0, 'irm': 196.0, 'lipschitz': 1.0}
     """
     if reduction not in ("mean", "sum"):
-        raise InputError(f"unknown reduction {reduction!r} of the loss: use 'mean' (Eq. 1) or 'sum' (Eq. 4)")
+        raise InputError(f"reduction must be 'mean' (Eq. 1) or 'sum' (Eq. 4), got {reduction!r}")
     row = domain_share(weight, domain, n_domains, group)
     square = squared_dummy_gradient(output, y, domain, weight, n_domains, task, estimator, group, centre)
     if reduction == "sum":
@@ -143,17 +184,47 @@ def lipirm_loss(
 ) -> Tensor:
     r"""L(f) = Σ_e R_e(f) + Σ_e η_e (d/dw R_e(w f))² + λ Σ_e mean_{i ∈ e} ρ_i ‖∇f(x_i)‖² (Eq. 1; Eq. 4 with `"sum"`).
 
-    For your own `nn.Module` and your own loop. `domain` numbers the domain of each row from zero; `eta` is a
-    number or one for each domain; `rho` a number or one for each *row*; `y` floats (regression; 0/1 for
-    `"binary"`) or class numbers (`"multiclass"`). The model gives `(n, 1)` or `(n,)`, or `(n, classes)`.
+    For your own `nn.Module` and your own loop.
 
-    With a `group` of `torch.distributed` every process gives rows of its own (any number; a domain may be absent) and
-    gets the loss of all rows together. The mean over processes of the gradients, which is what
-    `DistributedDataParallel` makes, is then the gradient of one process with all rows: `DDP(Sloped(model))`.
+    Parameters
+    ----------
+    model : nn.Module
+        It gives `(n, 1)` or `(n,)`, or `(n, classes)`.
+    x : Tensor
+        The rows.
+    y : Tensor
+        Floats for a regression, 0 and 1 for `"binary"`, numbers of classes for `"multiclass"`.
+    domain : Tensor
+        The number of each row's domain, from zero.
+    eta : Tensor or float
+        The invariance penalty: one number, or one for each domain.
+    rho : Tensor or float
+        The smoothness penalty: one number, or one for each *row*.
+    lam : Tensor or float
+        λ.
+    task : "regression", "binary" or "multiclass"
+        What the target is.
+    reduction : "mean" or "sum"
+        Whether a domain's loss is the mean over its rows (Eq. 1) or the sum (Eq. 4).
+    estimator : "square" or "split"
+        How the squared mean is estimated: the square, or the product of two half-batch means, which has no bias.
+    weight : Tensor, optional
+        What each row counts.
+    group : ProcessGroup, optional
+        Every process gives rows of its own (any number; a domain may be absent) and gets the loss of all rows together.
+        The mean over processes of the gradients, which is what `DistributedDataParallel` makes, is then the gradient of
+        one process with all rows: `DDP(Sloped(model))`.
+
+    Returns
+    -------
+    Tensor
+        The loss, to be differentiated.
 
     Examples
     --------
-    >>> model = nn.Linear(2, 1)
+    >>> import torch
+    >>> from rpo.functional import lipirm_loss
+    >>> model = torch.nn.Linear(2, 1)
     >>> x, domain = torch.arange(12.0).reshape(6, 2), torch.tensor([0, 0, 0, 1, 1, 1])
     >>> loss = lipirm_loss(model, x, x[:, 0], domain, eta=torch.tensor([1.0, 2.0]), rho=1.0, lam=0.1, task="regression")
     >>> loss.backward()

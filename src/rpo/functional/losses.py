@@ -23,7 +23,7 @@ def check_task(task: str) -> Task:
     for known in get_args(Task):
         if task == known:
             return known  # type: ignore[no-any-return]
-    raise InputError(f"unknown task {task!r}: use one of {', '.join(get_args(Task))}")
+    raise InputError(f"task must be one of {', '.join(get_args(Task))}, got {task!r}")
 
 
 def sample_loss(output: Tensor, y: Tensor, task: Task) -> Tensor:

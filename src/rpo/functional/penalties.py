@@ -28,8 +28,14 @@ class Penalties:
 def optimal_lambda(n: ArrayLike) -> float:
     r"""λ = (Σ_e 1/N_e)^(2/5) (before Proposition 1), over the domains that have rows.
 
+    Parameters
+    ----------
+    n : array of shape (E,)
+        N_e, the rows of each domain.
+
     Examples
     --------
+    >>> from rpo.functional import optimal_lambda
     >>> round(optimal_lambda([100, 100]), 4)
     0.2091
     """
@@ -48,15 +54,31 @@ def optimal_penalties(
 ) -> Penalties:
     r"""ρ_k = 4^(−2/5) Σ_e (σ_ek/r̂_ek)^(4/5) 1_ek, η_e = N_e 4^(−7/5) / Σ_k (σ_ek/r̂_ek)^(4/5) 1_ek (Proposition 1).
 
-    `sigma` and `r_hat` are of shape `(E, K)`, NaN where domain e has no sample of stratum k; `n` holds N_e.
-    `scheme="paper"` is Proposition 1 to the letter. `scheme="calibrated"` keeps its ratios and mends its
-    scales: η of mean one over the domains, ρ of mean one over the samples, and r̂^(−2/5) in ρ instead of
-    r̂^(−4/5). `density_exponent` overrides the exponent of r̂ in ρ. `split=True` makes every cell a group of its
-    own, as the paper constrains its groups to lie in one domain each: ρ is then `(E, K)`, NaN for empty cells.
     A cell with no noise at all is legal (its ρ is zero); a domain with none gets the largest η of the others.
+
+    Parameters
+    ----------
+    sigma, r_hat : array of shape (E, K)
+        Noise and density of each cell; NaN where domain e has no sample of stratum k.
+    n : array of shape (E,)
+        N_e, the rows of each domain.
+    scheme : "paper" or "calibrated"
+        Proposition 1 to the letter; or its ratios with the scales mended: η of mean one over the domains, ρ of mean one
+        over the samples, and r̂^(−2/5) in ρ instead of r̂^(−4/5).
+    density_exponent : float, optional
+        The exponent of r̂ in ρ, in place of the scheme's.
+    split : bool
+        Make every cell a group of its own, as the paper constrains its groups to lie in one domain each: ρ is then
+        `(E, K)`, NaN for empty cells.
+
+    Returns
+    -------
+    Penalties
+        `eta`, `rho` and `lam`.
 
     Examples
     --------
+    >>> from rpo.functional import optimal_penalties
     >>> p = optimal_penalties([[1.0, 1.0], [2.0, 2.0]], [[0.5, 0.5], [0.5, 0.5]], [100, 100])
     >>> p.rho.round(3), p.eta.round(3), round(p.lam, 3)
     (array([2.741, 2.741]), array([4.123, 2.368]), 0.209)
@@ -64,7 +86,7 @@ def optimal_penalties(
     s, r, size = (np.asarray(value, dtype=float) for value in (sigma, r_hat, n))
     _check(s, r, size)
     if scheme not in DENSITY_EXPONENT:
-        raise InputError(f"unknown scheme {scheme!r} of penalties: use one of {', '.join(DENSITY_EXPONENT)}")
+        raise InputError(f"scheme must be one of {', '.join(DENSITY_EXPONENT)}, got {scheme!r}")
     exponent = DENSITY_EXPONENT[scheme] if density_exponent is None else density_exponent
     cell = 4**-0.4 * s**0.8 * r**exponent
     rho = cell if split else np.nansum(cell, axis=0)

@@ -20,21 +20,32 @@ def strata_from_columns(
 ) -> NamedStrata:
     """k(i) = (bin of column 1, bin of column 2, …): one stratum for every combination that has a row.
 
-    Numbers with more than `n_bins` distinct values are cut at weighted quantiles 1/n_bins, 2/n_bins, …; anything
-    else is taken as it is, and a missing value is a category of its own.
+    Parameters
+    ----------
+    columns : DataFrame
+        The columns that strata are made of.
+    n_bins : int
+        Numbers with more distinct values are cut at weighted quantiles 1/n_bins, 2/n_bins, …; anything else is taken as
+        it is, and a missing value is a category of its own.
+    sample_weight : array, optional
+        What each row counts in the quantiles.
 
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from rpo.grouping import strata_from_columns
     >>> table = pd.DataFrame({"age": [20, 30, 40, 50], "sex": ["f", "f", "m", "m"]})
     >>> strata = strata_from_columns(table, n_bins=2)
     >>> strata.labels.tolist(), strata.names
     ([0, 0, 1, 1], ('age 20–30, sex f', 'age 40–50, sex m'))
     """
     if columns.shape[1] == 0 or len(columns) == 0:
-        raise InputError(f"strata need at least one column and one row; got a table of shape {columns.shape}.")
+        raise InputError(f"strata need at least one column and one row, got a table of shape {columns.shape}")
     if n_bins < 1:
-        raise InputError(f"n_bins={n_bins} must be at least 1.")
+        raise InputError(f"n_bins must be at least 1, got {n_bins}")
     weight = np.ones(len(columns)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (len(columns),) or not (weight >= 0).all() or not weight.any():
-        raise InputError("sample_weight must hold one number a row, none negative and not all zero.")
+        raise InputError("sample_weight must hold one number per row, none negative and not all zero")
     cuts = [Cut.of(str(name), columns[name], n_bins, weight) for name in columns]
     return _combined(cuts, columns)[0]
 

@@ -43,15 +43,41 @@ def find_strata(
     feature_names: Sequence[str] | None = None,
     among: Sequence[int] | None = None,
 ) -> Strata:
-    """argmax_A separation(cluster(X_A)) over the subspaces A of at most `max_features` features, `among` some or all.
+    """argmax_A separation(cluster(X_A)) over the subspaces A of at most `max_features` features.
 
-    `residual` holds the squared residuals of the stage-1 model. Every subspace is clustered by k-means on
-    standardised features and scored by `separation`; the best is clustered again, by `cluster`, into the number
-    of strata from 8 to 12 that scores best (or into `n_strata`). Fewer come back where there are fewer distinct
-    points or rows. Weights count rows: weight two is the row twice, weight zero is no row (but it gets a label).
-    Above `max_rows` rows, a sample drawn with `random_state` stands for them, and the others go to the region
-    they fall in.
+    Every subspace is clustered by k-means on standardised features and scored by how well it separates noise and
+    density; the best is clustered again into the number of strata that scores best. Fewer come back where there are
+    fewer distinct points or rows.
 
+    Parameters
+    ----------
+    X : array of shape (n, p)
+        The features, as numbers.
+    residual : array of shape (n,)
+        Squared residuals of a model.
+    domain : array of shape (n,)
+        The number of each row's domain.
+    sample_weight : array, optional
+        Weights count rows: two is the row twice, zero is no row (but it gets a label).
+    n_strata : int, optional
+        How many strata; without it the number from 8 to 12 that scores best.
+    max_features : int
+        The most features of a subspace.
+    cluster : "kmeans" or "gmm"
+        What clusters the best subspace.
+    max_rows : int
+        Of more rows a sample stands for them, and the others go to the region they fall in.
+    random_state : int
+        Seed of the sample and the clusters.
+    feature_names : sequence of str, optional
+        For the descriptions of strata.
+    among : sequence of int, optional
+        The features to look at; all by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpo.grouping import find_strata
     >>> rng = np.random.default_rng(0)
     >>> X = rng.integers(0, 10, size=(600, 3))
     >>> residual = rng.normal(size=600) ** 2 * np.where(X[:, 1] > 7, 9.0, 1.0)
@@ -66,10 +92,10 @@ def find_strata(
     """
     x, squared, domain_code, weight = _checked(X, residual, domain, sample_weight)
     if cluster not in CLUSTERERS:
-        raise InputError(f"cluster={cluster!r} is unknown; choose one of {', '.join(CLUSTERERS)}.")
+        raise InputError(f"cluster must be one of {', '.join(CLUSTERERS)}, got {cluster!r}")
     for name, value in (("n_strata", n_strata), ("max_features", max_features), ("max_rows", max_rows)):
         if value is not None and value < 1:
-            raise InputError(f"{name}={value} must be at least 1.")
+            raise InputError(f"{name} must be at least 1, got {value}")
     names = default_names(x.shape[1], feature_names)
 
     rows = counted = np.flatnonzero(weight > 0)
@@ -170,22 +196,22 @@ def _checked(
     try:
         x, squared = np.asarray(X, dtype=np.float64), np.asarray(residual, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"X and residual must be numbers ({error}); encode categories first.") from error
+        raise InputError(f"X and residual must be numbers ({error}): encode categories first") from error
     code, _ = codes(domain, "domains")
     if x.ndim != 2 or len(x) == 0:
-        raise InputError(f"X must be a table with at least one row; got shape {x.shape}.")
+        raise InputError(f"X must be a table with at least one row, got shape {x.shape}")
     weight = np.ones(len(x)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     for name, column in (("residual", squared), ("domain", code), ("sample_weight", weight)):
         if column.shape != (len(x),):
-            raise InputError(f"{name} has shape {column.shape} for {len(x)} rows; give one value a row.")
+            raise InputError(f"{name} has shape {column.shape} for {len(x)} rows: give one value per row")
     for name, array in (("X", x), ("residual", squared), ("sample_weight", weight)):
         if not np.isfinite(array).all():
-            raise InputError(f"{name} has missing or infinite values; fill or drop those rows.")
+            raise InputError(f"{name} has missing or infinite values: fill or drop those rows")
     for name, column in (("residual", squared), ("sample_weight", weight)):
         if (column < 0).any():
-            raise InputError(f"{name} has negative values; residuals are squared and weights count rows.")
+            raise InputError(f"{name} must not be negative: residuals are squared and weights count rows")
     if not (weight > 0).any():
-        raise InputError("every sample_weight is zero; at least one row must count.")
+        raise InputError("sample_weight is zero in every row: at least one must count")
     return x, squared, code, weight
 
 

@@ -19,7 +19,24 @@ GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
 
 @dataclass(frozen=True)
 class NamedStrata:
-    """A stratum for every row given (`labels`, from 0), a name for every stratum, and whether they were `searched`."""
+    """Strata with their names.
+
+    Parameters
+    ----------
+    labels : array of int
+        The stratum of every row, from 0.
+    names : tuple of str
+        The name of every stratum.
+    searched : bool
+        Whether they were searched for, and not given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rpo.grouping import NamedStrata
+    >>> NamedStrata(np.array([0, 1, 0]), ("young", "old")).names
+    ('young', 'old')
+    """
 
     labels: NDArray[np.intp]
     names: tuple[str, ...]
@@ -72,7 +89,7 @@ class Strata:
         array = np.asarray(X)
         if array.ndim != 2 or array.shape[1] <= max(self.features, default=-1):
             last = max(self.features, default=0)
-            raise InputError(f"the strata use feature {last} (from 0) of a table; got shape {array.shape}.")
+            raise InputError(f"the strata use feature {last} (from 0), but the table has shape {array.shape}")
         return place(array, self.features, self.mean, self.scale, self.clusters)
 
     def to_dict(self) -> dict[str, Any]:
@@ -134,7 +151,7 @@ def default_names(n_features: int, feature_names: Sequence[str] | None) -> tuple
     """
     names = tuple(f"x{j}" for j in range(n_features)) if feature_names is None else tuple(map(str, feature_names))
     if len(names) != n_features:
-        raise InputError(f"{len(names)} feature names for {n_features} features; give one for each.")
+        raise InputError(f"{len(names)} feature names for {n_features} features: give one for each")
     return names
 
 

@@ -87,7 +87,7 @@ def residuals(run: "Preparation", method: str, fractions: tuple[float, ...], **n
     makes them smallest."""
     folds = run.option("folds")
     if not isinstance(folds, int) or folds < 0 or folds == 1:
-        raise InputError(f"folds is {folds!r}: use 0 for the residuals of the training rows, or 2 or more")
+        raise InputError(f"folds must be 0 (residuals of the training rows) or at least 2, got {folds!r}")
     formula = run.tensor([optimal_lambda(size) for size in run.data.size(run.models).cpu().numpy()])
     free = run.number("lam").isnan()[:, None]
     lam = torch.where(free, formula[:, None] * run.tensor([fractions]), run.number("lam")[:, None])

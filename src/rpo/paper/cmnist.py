@@ -166,7 +166,9 @@ def cmnist(
     [('cmnist', 31), ('cmnist-literal', 33)]
     """
     if methods not in ("all", "main"):
-        raise InputError(f"methods is {methods!r}: use 'all', or 'main' for {', '.join(MAIN[:4])} and the controls")
+        raise InputError(
+            f"methods must be 'all', or 'main' for {', '.join(MAIN[:4])} and the controls, got {methods!r}"
+        )
     others = tuple(row for row in comparison() if methods == "all" or row.label in MAIN)
     ours = [tuple(row for row in rows if methods == "all" or row.label in MAIN) for rows in (fair(), literal())]
     where = columns(data_of(numbers_of(settings), digits))
@@ -191,7 +193,7 @@ def numbers_of(settings: str) -> tuple[int, ...]:
         return SETTINGS
     words = [word.strip() for word in settings.split(",")]
     if not all(word.isdecimal() for word in words):
-        raise InputError(f"settings is {settings!r}: give numbers with commas between, as 1,7,13, or 'all'")
+        raise InputError(f"settings must be 'all' or numbers with commas between, such as 1,7,13, got {settings!r}")
     return tuple(dict.fromkeys(colored_setting(int(word)).number for word in words))
 
 

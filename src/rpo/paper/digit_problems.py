@@ -39,7 +39,7 @@ def digits(
     (1 − 2 flip)² in the bad cells, which nobody knows of real data.
     """
     if colours not in ("all", "chance"):
-        raise InputError(f"colours is {colours!r}: use 'all' or 'chance'")
+        raise InputError(f"colours must be 'all' or 'chance', got {colours!r}")
     chance = {"colour_flip": (0.5, 0.5, 0.5), "test_colour_flip": 0.5} if colours == "chance" else {}
     drawn = colored_mnist(
         digits="sklearn",

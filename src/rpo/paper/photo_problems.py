@@ -58,7 +58,7 @@ def as_problem(data: Photos, inputs: Inputs, backbone: str, size: int) -> Proble
         pixels = data.album.pixels(data.picture, size)
         x = pixels.transpose(0, 3, 1, 2).astype(np.float32) / 127.5 - 1
     else:
-        raise InputError(f"inputs is {inputs!r}: use 'features' or 'pixels'")
+        raise InputError(f"inputs must be 'features' or 'pixels', got {inputs!r}")
     stratum = data.stratum
     home = data.rows("validation")
     tests = {name: data.rows(name) for name in ("test", "balanced")}

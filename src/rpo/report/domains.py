@@ -3,6 +3,7 @@
 import math
 from typing import TYPE_CHECKING, Any
 
+from rpo.judging.noise import FEWEST_JUDGED
 from rpo.report.drawing import about_zero, bars, from_zero
 from rpo.report.page_numbers import noise_digits
 
@@ -29,6 +30,7 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:
         "digits": noise_digits(shown["noise"], found.task),
         "overall": found.noise,
         "known": math.isfinite(found.noise),
+        "fewest": FEWEST_JUDGED[found.task],
         "target": found.prepared.target,
         "regression": found.task == "regression",
     }

@@ -15,6 +15,7 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (
     """What was done, in order, and what the figures do not say."""
     ready = found.prepared
     regression = ready.task == "regression"
+    number = "one column" if len(ready.columns) == 1 else f"{len(ready.columns)} columns"
     if regression:
         left = (
             "From what they left of the target, each domain's own level and slopes were removed: a shift is not noise. "
@@ -29,8 +30,7 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (
         more = f"its share of wrong labels exceeds that of the rest by more than {percent(MANY_WRONG)}"
     done = [
         "The values of the columns were compared between domains, without a model.",
-        f"Models were fitted to {len(ready.columns)} columns in {FOLDS} folds, so that every row was judged by models "
-        "that had not seen it.",
+        f"Models were fitted to {number} in {FOLDS} folds: every row was judged by models that had not seen it.",
         left,
         f"A domain or group of rows is called noisy if {more}, with p < {NOISY} after correction for the number of "
         "comparisons (Holm).",

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rpo.report.drawing import bars
 from rpo.report.page_numbers import decimals, number, percent
+from rpo.tables.coverage import coverage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +20,8 @@ class Fitted(Protocol):
 
 
 def section(model: Fitted, shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all sections have one signature)
-    """One sentence, the learners, and their shares."""
+    """One sentence, the learners and their shares, and what intervals held."""
+    held = coverage(model)
     table = model.expected_error_.rename_axis("learner").reset_index()
     digits = decimals(table["error"])
     rows: list[dict[str, Any]] = table.to_dict("records")  # type: ignore[assignment]
@@ -33,6 +35,9 @@ def section(model: Fitted, shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all
         "digits": digits,
         "wrong": "wrong" in table,
         "shares": ", ".join(f"{name} {percent(share)}" for name, share in model.shares_.items() if share > 0),
+        "levels": held.to_dict("records"),
+        "sizes": decimals(held["size"], 2),
+        "by_domain": "lowest" in held,
     }
 
 

@@ -4,6 +4,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from rpo.judging.heat_map import heat
+from rpo.judging.noise import FEWEST_JUDGED
 from rpo.report.page_numbers import noise_digits
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:
         "digits": noise_digits([found.noise], found.task),
         "overall": found.noise,
         "known": math.isfinite(found.noise),
+        "judged": bool(found.cells["noise"].notna().any()),
+        "single": len(found.strata) == 1,
+        "fewest": FEWEST_JUDGED[found.task],
         "regression": found.task == "regression",
         "left_domains": len(found.domains) - len(domains),
         "left_strata": len(found.strata) - len(strata),

@@ -22,8 +22,7 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:
     columns = [name for name in found.rows.columns if name.startswith(PREFIX)]
     shown = columns[: MOST_COLUMNS // shorter]
     regression = found.task == "regression"
-    odd = found.rows["times"] >= FAR if regression else found.rows["expected"] != found.rows["target"]
-    table = found.rows[odd]
+    table = odd(found)
     rows: list[dict[str, Any]] = table.head(MOST // shorter).to_dict("records")  # type: ignore[assignment]
     return {
         "kind": "rows",
@@ -37,6 +36,13 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:
         "left": len(columns) - len(shown),
         "downloads": _downloads(found, table) if shorter == 1 else [],
     }
+
+
+def odd(found: "Quality") -> pd.DataFrame:
+    """Rows far from what the others say of them: by three times the usual noise, or of a class that is not expected."""
+    if found.task == "regression":
+        return found.rows[found.rows["times"] >= FAR]
+    return found.rows[found.rows["expected"] != found.rows["target"]]
 
 
 def why(row: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from rpo.judging.noise import FEWEST_JUDGED
 from rpo.report.drawing import from_zero
 from rpo.report.page_numbers import noise_digits
 
@@ -25,6 +26,8 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:
         "overall": found.noise,
         "known": int(found.strata["judged"].sum()) > 1,
         "searched": found.assigned.searched,
+        "single": len(found.strata) == 1,
+        "fewest": FEWEST_JUDGED[found.task],
         "differ": bool(found.strata["noisy"].any()),
         "regression": found.task == "regression",
     }

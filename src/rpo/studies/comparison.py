@@ -98,18 +98,55 @@ def compare(
     """Hold every domain out in turn, and say what helps.
 
     Compared are the mean (or majority), a line, trees, `quality` with permuted and uniform controls, plain training of
-    a network (erm-l2), `rpo`, and the methods named; `every_method` takes all.
+    a network (erm-l2), `rpo`, and the methods named. Interrupted (Ctrl-C) while networks train, it returns what is
+    known so far.
 
-    With `out`, every training is kept there as soon as it is done: the same call goes on where it stopped, and tries
-    again what failed. Interrupted (Ctrl-C) while networks train, it returns what is known so far. With `cluster`, the
-    address of a Dask scheduler, its workers train the networks. `grouping` as in `quality`.
+    Parameters
+    ----------
+    frame : DataFrame
+        The table.
+    target, domain : str
+        Names of columns: what to predict, and where a row comes from.
+    strata : sequence of str
+        Columns that groups of rows are made of.
+    task : "auto", "regression" or "classification"
+        Whether the target is a number or a class.
+    grouping : "auto", "search", "class" or "none"
+        Where groups of rows come from without `strata`, as in `quality`.
+    methods : sequence of str
+        Further methods (`rpo methods` lists them).
+    every_method : bool
+        Try all of them.
+    seeds : int
+        Repetitions of every network, at least two.
+    drop, category : sequence of str
+        Columns to leave out; numeric columns to treat as categorical.
+    steps : int
+        Steps of training of a network.
+    selection : str
+        How hyper-parameters are chosen: "validation", "irm" or "formula".
+    jobs : int
+        Worker processes.
+    cluster : str, optional
+        The address of a Dask scheduler, whose workers train the networks.
+    out : path, optional
+        Keep every training there as soon as it is done: the same call goes on where it stopped, and tries again what
+        failed.
+    verbose : bool or "auto"
+        Whether to show progress; "auto" does on a terminal.
+
+    Returns
+    -------
+    Comparison
+        `verdict` in plain words, the data frames `methods` and `domains`, `protocol`, and what failed.
 
     Examples
     --------
+    >>> import numpy as np, pandas as pd, rpo
     >>> rng = np.random.default_rng(0)
     >>> table = pd.DataFrame({"x": rng.normal(size=90), "d": ["a", "b", "c"] * 30})
     >>> table["y"] = table["x"] + 0.3 * rng.normal(size=90)
-    >>> found = compare(table, target="y", domain="d", methods=["coral"], seeds=2, steps=20, verbose=False)
+    >>> found = rpo.compare(table, target="y", domain="d", methods=["coral"], seeds=2, steps=20, verbose=False)
     >>> sorted(found.methods["method"])
     ['coral', 'erm-l2', 'linear', 'mean', 'quality', 'quality-permuted', 'quality-uniform', 'rpo', 'trees']
     """

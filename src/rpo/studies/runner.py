@@ -99,7 +99,7 @@ def execute(
     processes talk through pipes: nothing listens on a network.
     """
     if jobs < 1:
-        raise InputError(f"jobs is {jobs}: give at least one")
+        raise InputError(f"jobs must be at least 1, got {jobs}")
     with store.lock():
         todo = plan(runs, store, width=width)
         store.set_aside()

@@ -55,7 +55,7 @@ def get_rule(name: str) -> Rule:
     'smallest mean IRM penalty on validation rows'
     """
     if name not in RULES:
-        raise InputError(f"unknown selection rule {name!r}: use one of {', '.join(RULES)}")
+        raise InputError(f"selection must be one of {', '.join(RULES)}, got {name!r}")
     return RULES[name]
 
 

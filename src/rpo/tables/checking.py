@@ -51,14 +51,25 @@ def check(
 ) -> Check:
     """Whether a model can be trusted on a new table: which columns shifted, how far it lies from training domains.
 
-    `model` is a fitted `QualityRegressor` or `QualityClassifier`, or a folder that `rpo fit` wrote, which knows the
-    names of target and domain. `target` and `domain` name columns of the table, or hold one value per row. Without a
-    target the columns alone are judged; with it, also the error, beside that of held-out domains. Every domain of the
-    table is checked by itself; without any the table is one new domain.
+    Parameters
+    ----------
+    model : QualityRegressor, QualityClassifier or a loaded folder
+        A fitted model. A folder that `rpo fit` wrote (`rpo.load`) knows the names of target and domain.
+    frame : DataFrame
+        The new table.
+    target : str or one value per row, optional
+        With it the error is judged, too, beside that of held-out domains; without it the columns alone.
+    domain : str or one label per row, optional
+        Every domain of the table is checked by itself; without it the table is one new domain.
+
+    Returns
+    -------
+    Check
+        `verdict`, `summary` in sentences, and the data frames `domains`, `columns` and `distances`.
 
     Examples
     --------
-    >>> import rpo
+    >>> import numpy as np, pandas as pd, rpo
     >>> rng = np.random.default_rng(0)
     >>> table = pd.DataFrame(rng.normal(size=(400, 2)), columns=["a", "b"]).assign(site=np.arange(400) % 20)
     >>> model = rpo.QualityRegressor("linear").fit(table, table["a"] + rng.normal(size=400), domains="site")

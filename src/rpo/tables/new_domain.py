@@ -202,13 +202,13 @@ def _expected(training: Training, far: float) -> tuple[float, str]:
 
     if number <= FEWEST:
         value, words = mean(np.arange(number))
-        return value, f"Expect a {words}, that of all held-out domains."
+        return value, f"Expect a {words}, as in the held-out domains."
     some = np.argsort(np.abs(training.nearest - far), kind="stable")[: max(FEWEST, round(FIFTH * number))]
     value, words = mean(some)
     if far > training.nearest.max():
-        had = f"the {len(some)} held-out domains that lay furthest from any other had that, and none lay as far as this"
-        return value, f"Expect a {words} or more: {had}."
-    return value, f"Expect a {words}, that of the {len(some)} held-out domains that lay about as far from any other."
+        had = f"that was the error in the {len(some)} held-out domains furthest from the others"
+        return value, f"Expect a {words} or more: {had}, and this one lies further."
+    return value, f"Expect a {words}, as in the {len(some)} held-out domains that lay about as far from the others."
 
 
 def _shift_words(
@@ -216,7 +216,7 @@ def _shift_words(
 ) -> list[str]:
     words = []
     if not can:
-        words.append("With fewer than three training domains it cannot be told how much domains usually differ.")
+        words.append("Cannot tell how much domains usually differ: there are fewer than three training domains.")
     else:
         as_far = round(p * (len(found.others) + 1)) - 1
         said = "none" if as_far == 0 else f"{as_far}"
@@ -235,11 +235,11 @@ def _shift_words(
     for _, row in columns[columns["unseen"] >= UNUSUAL].head(MOST_NAMED).iterrows():
         words.append(f"{100 * row['unseen']:.0f} % of its rows have a {row['column']} that no training row has.")
     words.append(
-        "No row lies outside the range of the training rows."
+        "No row has a value outside the range of the training rows."
         if outside == 0
-        else f"{100 * outside:.0f} % of its rows lie outside the range of the training rows in some column."
+        else f"{100 * outside:.0f} % of its rows have a value outside the range of the training rows."
         if outside >= 0.005
-        else "Fewer than 1 % of its rows lie outside the range of the training rows in some column."
+        else "Fewer than 1 % of its rows have a value outside the range of the training rows."
     )
     return words
 
@@ -248,7 +248,7 @@ def _column_words(row: "pd.Series[Any]") -> str:
     kinds = [name for name in ("level", "spread", "relation") if name in row.index and abs(row[name]) > row["mark"]]
     kind = kinds[0] if kinds else "level"
     if kind == "relation":
-        return f"{row['column']} (goes otherwise with the other columns)"
+        return f"{row['column']} (relates differently to the other columns)"
     if kind == "spread":
         return f"{row['column']} (varies {'more' if row['spread'] > 0 else 'less'})"
     if np.isfinite(row["mean"]):
@@ -275,18 +275,18 @@ def _served(reference: Reference, served: Served) -> tuple[dict[str, Any], list[
     figures |= {"p error": p_error, "p": p, "can tell": tell}
     worse = number - (round(p_error * (number + 1)) - 1)
     said = (
-        f"Its {_measure(reference)} is {error:.3g}, for its size worse than {worse} of {number} held-out domains "
-        f"(p = {p_text(p_error)})."
+        f"Its {_measure(reference)} is {error:.3g}: allowing for its size, worse than in {worse} of {number} "
+        f"held-out domains (p = {p_text(p_error)})."
     )
     words = [said]
     bad = p <= mark
     if bad and conformal_p(float(new.relation[0]), others.relation) < p_error:
         words.append(
-            f"Its target goes less with the predictions than in held-out domains (p = {p_text(p)} with the error)."
+            f"Predictions follow its target less closely than in held-out domains (p = {p_text(p)}, with the error)."
         )
     if not tell and not bad:
-        why = "its rows are too few, or the model explains too little,"
-        words.append(f"Whether its target goes with the predictions as it should cannot be told: {why} to see it.")
+        why = "it has too few rows, or the model explains too little"
+        words.append(f"Cannot tell whether predictions follow its target as they should: {why}.")
     return figures, words, bad
 
 

@@ -295,7 +295,7 @@ def check_names(names: list[str], rows: int, file: Path) -> None:
         raise InputError(f"{file} has a column without a name (number {names.index('') + 1}): name it")
     if len(names) == 1:
         hint = "" if file.name.lower().endswith(PARQUET_ENDINGS) else ": is its delimiter one of , ; | or a tab?"
-        raise InputError(f"{file} has one column only ({names[0]!r}){hint}")
+        raise InputError(f"{file} has only one column ({names[0]!r}){hint}")
     if rows == 0:
         raise InputError(f"{file} has a header but no rows")
 

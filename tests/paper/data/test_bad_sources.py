@@ -94,7 +94,7 @@ def test_after_a_bad_mirror_the_next_one_is_tried(small, monkeypatch, answer):
 def test_where_every_mirror_is_bad_it_is_one_line_and_nothing_is_kept(small, monkeypatch, answer):
     with Server(answer) as bad:
         monkeypatch.setattr(mnist, "MIRRORS", (bad.address,))
-        with pytest.raises(InputError, match="MNIST is not to be had here") as caught:
+        with pytest.raises(InputError, match="MNIST could not be downloaded") as caught:
             mnist.fetch_mnist()
     assert "\n" not in str(caught.value)
     assert not small.exists() or not list(small.iterdir())
@@ -143,7 +143,7 @@ def photos(tmp_path, monkeypatch):
 def test_an_archive_of_odd_shape_is_refused_and_fetched_anew(photos, monkeypatch, content, length):
     with Server(lambda handler, _: send(handler, content, length=length)) as bad:
         monkeypatch.setattr(cifar, "ADDRESS", f"{bad.address}cifar.tar.gz")
-        with pytest.raises(InputError, match="CIFAR-10 is not to be had here.*is not whole"):
+        with pytest.raises(InputError, match="CIFAR-10 could not be downloaded.*is not whole"):
             cifar.fetch_cifar()
     with Server(lambda handler, _: send(handler, tar(PICTURES), length="none")) as good:
         monkeypatch.setattr(cifar, "ADDRESS", f"{good.address}cifar.tar.gz")

@@ -107,11 +107,11 @@ def test_training_and_test_share_no_image_and_a_seed_is_a_draw():
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"keep": 1.5}, "keep is 1.5"),
-        ({"flip": -0.1}, "flip is -0.1"),
+        ({"keep": 1.5}, "keep must .* got 1.5"),
+        ({"flip": -0.1}, "flip must .* got -0.1"),
         ({"colour_flip": (0.1, 0.2)}, "colour_flip has 2 values"),
-        ({"colour_flip": (0.1, 0.2, 3.0)}, r"colour_flip\[2\] is 3.0"),
-        ({"digits": "roman"}, "digits is 'roman'"),
+        ({"colour_flip": (0.1, 0.2, 3.0)}, r"colour_flip\[2\] must .* got 3.0"),
+        ({"digits": "roman"}, "digits must .* got 'roman'"),
     ],
 )
 def test_bad_options_are_one_line(options, message):

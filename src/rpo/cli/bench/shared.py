@@ -44,7 +44,7 @@ OPTIONS = {
     "profile": Annotated[str, typer.Option(help="How much to run: 'quick' or 'paper'.")],
     "seeds": Annotated[int | None, typer.Option(help="Another number of seeds than the profile's.")],
     "jobs": Annotated[
-        int | None, typer.Option("--jobs", "-j", help="Worker processes of one thread each. (default: one a core)")
+        int | None, typer.Option("--jobs", "-j", help="Worker processes of one thread each. (default: one per core)")
     ],
     "cluster": Cluster,
     "out": Annotated[
@@ -54,7 +54,7 @@ OPTIONS = {
     "selection": Annotated[
         str, typer.Option(help="Which model is taken: validation, leave-one-out, irm, formula or oracle.")
     ],
-    "correction": Annotated[str, typer.Option(help="Of p-values for many comparisons: none or holm.")],
+    "correction": Annotated[str, typer.Option(help="Correction of p-values for many comparisons: none or holm.")],
     "dry_run": Annotated[bool, typer.Option("--dry-run", help="Say how much there is to do, and stop.")],
     "add": Annotated[list[str] | None, typer.Option(help="Further methods, a row each: a,b; may be repeated.")],
     "plugin": Plugin,

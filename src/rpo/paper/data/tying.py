@@ -111,7 +111,7 @@ def corrupted(
     """
     for name, value in (("keep", keep), ("flip", flip)):
         if not 0 <= value <= 1:
-            raise InputError(f"{name} is {value}: give a probability between 0 and 1")
+            raise InputError(f"{name} must be a probability between 0 and 1, got {value}")
     chosen = colored_setting(setting)
     training = np.isin(part, ("train", "validation"))
     kind, context = album.kind[picture], album.context[picture]
@@ -153,7 +153,7 @@ class _Stock:
     def draw(self, tie: float, count: int) -> list[int]:
         """Half of the count animals, half vehicles, a share `tie` of them at home."""
         if not 0 <= tie <= 1:
-            raise InputError(f"a tie is {tie}: give a share between 0 and 1")
+            raise InputError(f"a tie must be a share between 0 and 1, got {tie}")
         drawn = []
         for label in range(len(LABELS)):
             half = (count + 1 - label) // 2

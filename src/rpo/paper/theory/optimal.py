@@ -71,7 +71,7 @@ def optimal_lambda(
     if method == "derived":
         interior, ends, spread = leading_order(problem, eta_e, rho_x)
         if interior + ends == 0 or spread == 0:
-            raise InputError(f"{problem.name}: no best lam, for the bias or the variance vanishes for every lam")
+            raise InputError(f"{problem.name} has no best lam: its bias or its variance is zero for every lam")
         # Either bias alone would put λ here; together they put it lower, but by less than a factor √2.
         high = min((spread / (4 * a)) ** power for a, power in ((interior, 0.4), (0.75 * ends, 0.5)) if a > 0)
         return float(brentq(lambda lam: 4 * interior * lam**2.5 + 3 * ends * lam**2 - spread, high / 2, high * 1.01))

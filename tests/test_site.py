@@ -1,0 +1,194 @@
+"""README and the documentation: what they name exists, what they print runs, no page is long, no link is dead."""
+
+import html
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rpo.cli import main
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+README = ROOT / "README.md"
+pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="the documentation is not part of this copy")
+
+PAGES = sorted(DOCS.rglob("*.md")) + [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")]
+MOST_WORDS = 2500
+# Minutes or hours as printed; their options are taken, and nothing is trained.
+SHORTER = {"compare": ["--seeds", "2", "--steps", "5", "--jobs", "1"], "bench": ["--dry-run"]}
+
+
+def without_code(text):
+    """A page without its blocks of code and its comments."""
+    return re.sub(r"```.*?```|<!--.*?-->|`[^`\n]*`", "", text, flags=re.S)
+
+
+def anchors(page):
+    """What headings of a page are linked by."""
+    found = re.findall(
+        r"^#{1,6} (.*)$", re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S), flags=re.M
+    )
+    words = (re.sub(r"[^\w\s-]", "", title.replace("`", "")).strip().lower() for title in found)
+    return {re.sub(r"[\s]+", "-", title) for title in words}
+
+
+def prose(text):
+    """The words of a page, its tables and code aside."""
+    lines = without_code(text).splitlines()
+    return " ".join(line for line in lines if not line.lstrip().startswith("|") and not line.startswith("    ")).split()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_no_link_is_dead(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text(encoding="utf-8"))):
+        if target.startswith(("http://", "https://", "mailto:")):
+            continue
+        path, _, anchor = target.partition("#")
+        place = (page.parent / path).resolve() if path else page
+        assert place.exists(), target
+        if anchor and place.suffix == ".md":
+            assert anchor in anchors(place), target
+
+
+# Results are written by the studies; the reference is made of docstrings.
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
+def test_no_page_is_long(page):
+    assert len(prose(page.read_text(encoding="utf-8"))) <= MOST_WORDS
+
+
+def test_every_page_is_in_the_navigation():
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
+    named = re.findall(r": (\S+\.md)$", text, flags=re.M)
+    assert sorted(named) == sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
+    assert len(named) == len(set(named))
+
+
+@pytest.mark.parametrize(
+    ("question", "page", "says"),
+    [
+        ("Is my data good?", "quality.md", "rpo.quality("),
+        ("What do I get in a new hospital?", "new-domains.md", "predict_interval"),
+        ("How do I add my loss?", "your-method.md", "@method("),
+    ],
+)
+def test_three_questions_are_a_click_from_home(question, page, says):
+    (line,) = [line for line in (DOCS / "index.md").read_text(encoding="utf-8").splitlines() if question in line]
+    assert f"]({page})" in line
+    assert says in (DOCS / page).read_text(encoding="utf-8")
+
+
+def test_home_has_one_picture_and_one_snippet():
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    assert (text.count("!["), text.count("```python")) == (1, 1)
+    assert len(text.split("\n\n")[1].splitlines()) <= 5
+
+
+def commands(text):
+    """The lines of a page that the shell would take."""
+    lines = re.findall(r"^    ((?:rpo|make) .*?)(?:\s+#.*)?$", text, flags=re.M)
+    return [part.strip() for line in lines for part in line.split("&&")]
+
+
+def test_readme_is_short_and_its_targets_are_there():
+    text = README.read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 120
+    made = {line.split()[1] for line in commands(text) if line.startswith("make ")} | set(
+        re.findall(r"`make ([\w-]+)`", text)
+    )
+    known = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M))
+    assert made
+    assert made <= known
+
+
+@pytest.mark.slow
+def test_every_command_and_snippet_of_the_readme_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    county = np.repeat([f"county {i:02d}" for i in range(12)], 25)
+    homes = pd.DataFrame({"county": county, "floor": rng.integers(0, 3, 300), "uranium": rng.normal(size=300)})
+    homes["radon"] = homes["floor"] + rng.normal(size=300)
+    homes.to_csv("homes.csv", index=False)
+    homes.head(40).drop(columns="radon").to_csv("new-homes.csv", index=False)
+    text = README.read_text(encoding="utf-8")
+    lines = [shlex.split(line) for line in commands(text) if line.startswith("rpo ")]
+    assert len(lines) == 11
+    for words in lines:
+        if words[1:3] == ["data", "get"]:  # downloads; tests/cli/test_data.py has it
+            continue
+        rest = [] if words[1:3] == ["bench", "nico"] else SHORTER.get(words[1], [])
+        monkeypatch.setattr(sys, "argv", [*words, *(["--help"] if words[1:3] == ["bench", "nico"] else rest)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        assert not stop.value.code, words
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.S):
+        exec(compile(block, str(README), "exec"), {"__name__": "__main__"})
+    assert {"homes.html", "homes-model", "predicted.csv", "cigar-model", "theory"} <= {
+        path.name for path in tmp_path.iterdir()
+    }
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The built site."""
+    pytest.importorskip("mkdocs")
+    place = tmp_path_factory.mktemp("site")
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(place)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return place
+
+
+@pytest.mark.slow
+def test_the_site_asks_nobody_for_anything(site):
+    """No script, style, font or picture from elsewhere; links that a reader may click are no requests."""
+    for page in site.rglob("*.html"):
+        text = html.unescape(page.read_text(encoding="utf-8"))
+        assert re.findall(r"<(?:script|img|iframe)[^>]*\ssrc=[\"']?(?:https?:)?//", text) == [], page
+        assert (
+            re.findall(r"<link[^>]*rel=[\"']?(?:stylesheet|preconnect|icon)[^>]*href=[\"']?(?:https?:)?//", text) == []
+        ), page
+    for style in site.rglob("*.css"):
+        assert not re.search(r"url\([\"']?(?:https?:)?//|@import", style.read_text(encoding="utf-8")), style
+
+
+@pytest.mark.slow
+def test_the_reference_has_every_method_with_its_hyperparameters(site):
+    from rpo.methods import methods
+
+    text = html.unescape((site / "reference.html").read_text(encoding="utf-8"))
+    for method in methods():
+        assert method.name in text
+        for hyper in method.space.values():
+            assert hyper.words in text, (method.name, hyper.words)
+
+
+@pytest.mark.slow
+def test_search_works_from_a_folder(site, tmp_path):
+    webdriver = pytest.importorskip("selenium.webdriver")
+    browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (browser and driver):
+        pytest.skip("no chromium with its driver on this machine")
+    options = webdriver.ChromeOptions()
+    options.binary_location = browser
+    quiet = ("--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run")
+    for flag in ("--headless", "--no-sandbox", "--disable-gpu", *quiet, f"--user-data-dir={tmp_path}"):
+        options.add_argument(flag)
+    window = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    try:
+        window.get((site / "index.html").as_uri())
+        window.implicitly_wait(20)
+        window.set_window_size(400, 800)
+        window.find_element("css selector", "label.md-header__button[for=__search]").click()
+        window.find_element("css selector", "input.md-search__input").send_keys("conformal")
+        assert window.find_element("css selector", ".md-search-result__link").get_attribute("href").startswith("file:")
+        asked = window.execute_script("return performance.getEntriesByType('resource').map((e) => e.name)")
+        assert [name for name in asked if name.startswith("http")] == []
+    finally:
+        window.quit()
