@@ -32,6 +32,7 @@ ARITHMETIC = {
     "iga": ("one backward a domain, and its gradient", FORWARD + 3 * DOMAINS * (ERM - FORWARD)),
     "irm-l2": ("none", ERM),
     "irm-lip": ("as erm-lip", ERM + 5 * BACK),
+    "irm-lip-cv": ("as erm-lip", ERM + 5 * BACK),
     "ldam-irm": ("none", ERM),
     "mixup": ("none", ERM),
     "mldg": (

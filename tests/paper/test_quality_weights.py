@@ -7,10 +7,13 @@ from rpo.exceptions import InputError
 from rpo.methods import get_method
 from rpo.paper.quality_weights import (
     IRM,
+    JUDGED,
+    JUDGED_PERMUTED,
+    JUDGED_UNIFORM,
     KINDS,
     KNOWN,
     PERMUTED,
-    SAME,
+    RIVALS,
     STEPS,
     UNIFORM,
     WEIGHTS,
@@ -39,7 +42,8 @@ def test_every_run_can_be_made_and_no_seed_was_looked_at():
         {seed for view in quality_weights(profile) for seed in view.study.seeds} for profile in ("quick", "paper")
     )
     assert max(looked) < min(quoted)
-    assert len(quoted) == 40
+    assert len(quoted) == 30
+    assert min(quoted) == 500  # 300–339 were looked at before
     for view in quality_weights():
         for run in view.study.runs():
             assert complete(run).digest == run.digest
@@ -87,19 +91,57 @@ def records(view, means):
 
 
 def test_words_say_where_the_weights_win_and_where_not():
-    (view,) = quality_weights("paper", kinds="plain", methods="main")
-    means = {WEIGHTS: 1.0, IRM: 2.0, SAME: 1.0, PERMUTED: 0.5, UNIFORM: 1.5, KNOWN: 0.9}
-    table = make_results(view.study, records(view, means), get_rule("formula"), title="t", correction="holm")
+    (view,) = quality_weights("paper", kinds="plain", noisy="30,50", methods="main")
+    means = {WEIGHTS: 1.0, IRM: 2.0, PERMUTED: 0.5, UNIFORM: 1.5, KNOWN: 0.9}
+    judged = {JUDGED: 0.8, JUDGED_PERMUTED: 0.9, JUDGED_UNIFORM: 0.85}
+    table = make_results(view.study, records(view, means | judged), get_rule("formula"), title="t", correction="holm")
     said = summary(table)
-    assert f"Against {IRM}" in said[0]
-    assert "better on Cigar 10 % (0.997 against 2.00" in said[0]
-    assert f"Against {PERMUTED}" in said[2]
-    assert "better on none of the sets; worse on Cigar 10 %" in said[2]
-    assert "neither on Cigar 10 %" in said[1]
-    assert f"Cigar 30 %: the MSE of {WEIGHTS} is -50." in " ".join(said)
+    missed = ", ".join(f"{label} ({PERMUTED})" for label in ("Cigar 30 %", "Cigar 50 %", "Wage 30 %"))
+    assert said[0].startswith(f"{WEIGHTS}: better with p < 0.01 in 8 of 12 comparisons")
+    assert missed in said[0]
+    assert f"{WEIGHTS} against {IRM}: better on Cigar 30 % (" in said[1]
+    assert f"{WEIGHTS} against {PERMUTED}: better on none of the sets; worse on Cigar 30 %" in said[2]
+    assert said[4].startswith("Judged rows: better with p < 0.01 in 12 of 12 comparisons")
+    assert f"Judged rows against {JUDGED_UNIFORM}: better on Cigar 30 %" in said[7]
+    assert f"Cigar 30 %: the MSE of {WEIGHTS} is -3" in " ".join(said)
+    assert f"of {JUDGED} is -2" in " ".join(said)  # against the other
 
 
-@pytest.mark.parametrize("words", [{"kinds": "mud"}, {"methods": "some"}, {"profile": "huge"}])
+def test_the_same_figures_are_no_win():
+    (view,) = quality_weights("paper", kinds="plain", noisy="30", methods="main")
+    for digest, record in (made := records(view, {})).items():
+        made[digest] = record.model_copy(
+            update={"measured": record.measured.model_copy(update={"test": {"test": {"mse": 1.0}}})}
+        )
+    said = summary(make_results(view.study, made, get_rule("formula"), title="t", correction="holm"))
+    assert "in 0 of 6 comparisons" in said[0]
+
+
+def test_judged_rows_and_their_controls_differ_in_the_judgement_alone():
+    by_label = {row.label: row for row in rows("main")}
+    assert [by_label[name].judged for name in (JUDGED, *RIVALS[JUDGED][1:])] == ["weights", "permuted", "uniform"]
+    assert len({(r.method, str(r.grid), str(r.options), str(r.data)) for r in by_label.values() if r.judged}) == 1
+    ours, theirs = (get_method(row.method).fill(dict(row.grid[0]))[0] for row in (by_label[JUDGED], by_label[WEIGHTS]))
+    assert ours["eta"] == theirs["eta"]
+
+
+def test_seeds_and_shares_of_noisy_cells_can_be_chosen():
+    (view,) = quality_weights(kinds="plain", noisy="50", seeds=3, first_seed=7)
+    assert view.study.seeds == (7, 8, 9)
+    assert [setting.label for setting in view.study.settings] == ["Cigar 50 %", "Wage 50 %"]
+
+
+BAD = [
+    {"kinds": "mud"},
+    {"methods": "some"},
+    {"profile": "huge"},
+    {"kinds": "plain", "noisy": "40"},
+    {"kinds": "clean", "noisy": "30"},
+    {"first_seed": -1},
+]
+
+
+@pytest.mark.parametrize("words", BAD)
 def test_bad_words(words):
     with pytest.raises(InputError):
         quality_weights(**words)

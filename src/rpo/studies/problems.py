@@ -15,7 +15,7 @@ from rpo.datasets.counties import make_counties
 from rpo.datasets.regions import make_regions
 from rpo.engine import Data, make_data
 from rpo.exceptions import InputError
-from rpo.studies.specification import DataSpec, canonical
+from rpo.studies.specification import DataSpec, Judged, canonical
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ SHAPELESS: dict[str, Any] = {"real": {"strata": False}}
 
 
 def outline(data: DataSpec) -> DataSpec:
-    """A data set of the same shape that is cheaper to load.
+    """A data set of the same shape that is cheaper to load: a judgement changes none.
 
     >>> outline(DataSpec(name="real", options={"table": "exam", "strata": True})).options
     {'table': 'exam', 'strata': False}
@@ -91,16 +91,16 @@ def load(data: DataSpec, seed: int) -> Problem:
     >>> load(DataSpec(name="confounded", options={"table": "cigar"}), seed=0).train.n_rows
     828
     """
-    key = (data.name, canonical(data.options), seed)
+    key = (data.name, canonical(data.options), data.judged, seed)
     if key not in _kept:
-        _kept[key] = _load(*key)
+        _kept[key] = _load(data.name, canonical(data.options), seed) if data.judged is None else _judged(data, seed)
     _kept.move_to_end(key)
     while len(_kept) > 1 and sum(kept.bytes for kept in _kept.values()) > KEPT_BYTES:
         _kept.popitem(last=False)
     return _kept[key]
 
 
-_kept: "OrderedDict[tuple[str, bytes, int], Problem]" = OrderedDict()
+_kept: "OrderedDict[tuple[str, bytes, Judged | None, int], Problem]" = OrderedDict()
 
 
 def _load(name: str, options: bytes, seed: int) -> Problem:
@@ -110,6 +110,13 @@ def _load(name: str, options: bytes, seed: int) -> Problem:
     return loader(
         seed=seed, **{key: tuple(v) if isinstance(v, list) else v for key, v in given.items() if key in known}
     )
+
+
+def _judged(data: DataSpec, seed: int) -> Problem:
+    from rpo.studies.judged import judged  # learners that most studies do without
+
+    assert data.judged is not None
+    return judged(load(DataSpec(name=data.name, options=data.options), seed), data.judged, seed)
 
 
 def same_options(source: Callable[..., Any]) -> Callable[[Callable[..., Problem]], Callable[..., Problem]]:

@@ -208,7 +208,7 @@ def _form(row: Row) -> str:
     _, options = REGISTRY[row.method].fill(dict(row.options))
     usual = [str(options[name]) for name in ("reduction", "scheme") if name in options]
     own = [f"{name} {value}" for name, value in row.options.items() if name not in ("reduction", "scheme")]
-    return ", ".join(usual + own)
+    return ", ".join([*usual, *own, *([f"rows judged: {row.judged}"] if row.judged else [])])
 
 
 def _seeds(seeds: Sequence[int]) -> str:

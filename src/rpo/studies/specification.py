@@ -9,11 +9,16 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from rpo.studies.rules import fingerprint
+
 # Raise it when the same specification no longer gives the same result, so that old records are not taken for new.
 FORMAT: Literal[1] = 1
 
 # A number; "formula" for λ = (Σ_e 1/N_e)^(2/5) of the run's own data; None to leave it to the method.
 Number = float | Literal["formula"] | None
+
+# What training rows count by the judgement of `rpo.quality`: its weights, or controls that lack their place.
+Judged = Literal["weights", "permuted", "uniform"]
 
 
 class Frozen(BaseModel):
@@ -23,10 +28,14 @@ class Frozen(BaseModel):
 
 
 class DataSpec(Frozen):
-    """A data set by name (`rpo.studies.problems`), and its options without the seed."""
+    """A data set by name (`rpo.studies.problems`), its options without the seed, and whether its rows are judged."""
 
     name: str
     options: dict[str, JsonValue] = {}
+    judged: Judged | None = None
+    """What is made of the judgement of the training rows (`rpo.studies.judged`)."""
+    rules: str = ""
+    """Fingerprint of the code that judges them (`complete` writes it): other rules are another run."""
 
 
 class Training(Frozen):
@@ -63,9 +72,15 @@ class Run(Frozen):
         >>> Run(data=DataSpec(name="confounded"), method="rpo", seed=1).digest
         'b6fd3506bb9fbf39c67d'
         """
-        # Left out where they say nothing: digests are those of the time before there were versions and plugins.
-        usual = {name for name, value in (("version", 1), ("source", "")) if getattr(self, name) == value}
-        return sha256(self.model_dump(mode="json", exclude=usual))[:20]
+        # Left out where they say nothing: digests are those of the time before there were versions, plugins and
+        # judgements.
+        content = self.model_dump(mode="json")
+        data = content["data"]
+        usual = ((content, "version", 1), (content, "source", ""), (data, "judged", None), (data, "rules", ""))
+        for some, name, value in usual:
+            if some[name] == value:
+                del some[name]
+        return sha256(content)[:20]
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy that does not take the digest along: with another field it is another run."""
@@ -109,7 +124,8 @@ def complete(run: Run) -> Run:
         raise InputError(f"data set {run.data.name!r} has no option {unknown[0]!r}: it has {', '.join(defaults)}")
     # Through JSON, so that a tuple and a list are the same option.
     options = json.loads(canonical(defaults | run.data.options))
-    data = DataSpec(name=run.data.name, options=options)
+    rules = "" if run.data.judged is None else fingerprint()
+    data = DataSpec(name=run.data.name, options=options, judged=run.data.judged, rules=rules)
     if run.method in REFERENCES or is_outside(run.method):
         return run.model_copy(update={"data": data})
     method = get_method(run.method)

@@ -67,7 +67,7 @@ def pack(runs: Iterable[Run], width: int | None = None) -> list[list[Run]]:
     >>> [[f"{run.method} {run.seed}" for run in stack] for stack in pack(runs, width=2)]
     [['erm-l2 0', 'erm-l2 1'], ['erm-l2 2'], ['rpo 0', 'rpo 1'], ['rpo 2']]
     """
-    known: dict[bytes, Shape] = {}  # the shape of a data set does not depend on the seed
+    known: dict[bytes, Shape] = {}  # the shape of a data set depends neither on the seed nor on a judgement
 
     def shape_of(run: Run) -> Shape:
         data = outline(run.data)
@@ -92,14 +92,18 @@ def pack(runs: Iterable[Run], width: int | None = None) -> list[list[Run]]:
     stacks: list[list[Run]] = []
     alone: list[list[Run]] = list(together.values())
     for _, group in groupby(sorted(ours, key=kind), key=kind):
-        # Runs of the same data come together, for their first stage may be the same.
-        members = sorted(group, key=lambda run: (canonical(run.data.model_dump(mode="json")), run.seed))
+        # Runs of the same data come together, for their first stage, or the judgement of their rows, may be the same.
+        members = sorted(group, key=lambda run: (*_data_of(run), run.data.judged or ""))
         size = width or shape_of(members[0]).together
         found = [members[i : i + size] for i in range(0, len(members), size)]
         (stacks if size > 1 else alone).extend(found)
     # Runs that train alone have large sets: by data, so that a worker draws a set once for all methods; and by seed
     # first, so that what is done of an unfinished study is whole.
     return stacks + sorted(alone, key=lambda stack: (stack[0].seed, canonical(stack[0].data.model_dump(mode="json"))))
+
+
+def _data_of(run: Run) -> tuple[bytes, int]:
+    return canonical([run.data.name, run.data.options]), run.seed
 
 
 def run_stack(runs: Sequence[Run], steps: int | None = None) -> list[Record]:

@@ -8,7 +8,7 @@ from itertools import product
 from pydantic import JsonValue
 
 from rpo.exceptions import InputError
-from rpo.studies.specification import DataSpec, Number, Run, Training, complete
+from rpo.studies.specification import DataSpec, Judged, Number, Run, Training, complete
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class Row:
     options: Mapping[str, JsonValue] = field(default_factory=dict)
     data: Mapping[str, JsonValue] = field(default_factory=dict)
     """Options of the data set that only this row changes."""
+    judged: Judged | None = None
+    """What this row's training rows count by the judgement of `rpo.quality`."""
     section: str = "Methods"
     ranked: bool = True
     """Whether it competes for the best value; controls and references do not."""
@@ -76,7 +78,8 @@ class Study:
         return {run.digest: run for candidates in self._candidates.values() for run in candidates}
 
     def _complete(self, row: Row, setting: Setting, seed: int) -> list[Run]:
-        data = DataSpec(name=setting.data.name, options={**setting.data.options, **row.data})
+        options = {**setting.data.options, **row.data}
+        data = DataSpec(name=setting.data.name, options=options, judged=row.judged or setting.data.judged)
         return [
             complete(
                 Run(

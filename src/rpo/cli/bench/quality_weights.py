@@ -1,4 +1,4 @@
-"""`rpo bench quality-weights`: quality weights, every step off in turn, against their own controls."""
+"""`rpo bench quality-weights`: weights by the quality of cells, found by the network or judged, and their controls."""
 
 from typing import Annotated
 
@@ -13,23 +13,30 @@ Kinds = Annotated[
     ),
 ]
 
-Methods = Annotated[str, typer.Option(help="'all', or 'main' to leave out the rows with one step off.")]
+Noisy = Annotated[str, typer.Option(help="Share of noisy cells in per cent: some of 10, 30, 50; or 'all'.")]
+Methods = Annotated[str, typer.Option(help="'all', or 'main' for quality weights, their controls and IRM + lip.")]
+First = Annotated[int | None, typer.Option(help="The first of the seeds. (default: 0, in 'paper' 500)")]
 
 
 @command(without=("selection", "add", "plugin"), selection="formula", correction="holm")
-def quality_weights(asked: Asked, kinds: Kinds = "all", methods: Methods = "all") -> None:
-    """Rows weighed by the quality of their cell: what each step is worth, and whether the place of the weights pays.
+def quality_weights(
+    asked: Asked, kinds: Kinds = "all", noisy: Noisy = "all", methods: Methods = "all", first_seed: First = None
+) -> None:
+    """Rows weighed by the quality of their cell, by a method of its own or by `rpo.quality`: does their place pay?
 
     Cigar and Wage with noise in the labels of 10, 30 and 50 % of the cells, before or after the confounders follow them
     or without any; the same clean; Radon with counties held out; coloured digits; settings not looked at before.
-    'quick' has five of the seeds that the scheme was chosen on, 'paper' 40 others. There is nothing to select.
+    'quick' has five seeds that were looked at, 'paper' 30 others. There is nothing to select.
 
     [bold]Examples[/bold]
 
-        rpo bench quality-weights --kinds plain
+        rpo bench quality-weights --kinds plain --noisy 50
 
-        rpo bench quality-weights --profile paper --out out/quality-weights
+        rpo bench quality-weights --kinds before,plain --methods main --profile paper --out out/quality-weights
     """
     from rpo.paper import quality_weights as study
 
-    show(asked, study.quality_weights(asked.profile, seeds=asked.seeds, kinds=kinds, methods=methods))
+    views = study.quality_weights(
+        asked.profile, seeds=asked.seeds, first_seed=first_seed, kinds=kinds, noisy=noisy, methods=methods
+    )
+    show(asked, views)

@@ -29,7 +29,7 @@ def real(asked: Asked, tables: Tables = "", frozen: Frozen = "") -> None:
 
         rpo bench real --tables exam,scots
 
-        rpo bench real --profile paper --page docs/results/real.md --figures docs/figures
+        rpo bench real --profile paper --page docs/results/real.md --figures docs/figures/real
     """
     from rpo.paper.real.results import make_results
     from rpo.paper.real.study import real_study
@@ -113,6 +113,8 @@ def _print(results: "RealResults", written: "list[Path]") -> None:
                 str(one["tables"]),
             )
             table.add_row(ROWS[one["row"]].label, shown(one["mean"], one["low"], one["high"]), *figures)
+        for name, library in results.study.missing.items():
+            table.add_row(ROWS[name].label, f"{library} is not installed")
         console().print(table)
     for line in answer(results):
         typer.echo(f"- {line.replace('**', '')}")

@@ -6,16 +6,22 @@ import numpy as np
 
 from rpo.paper.real.planting import SETTINGS
 from rpo.paper.real.results import RealResults
-from rpo.paper.real.study import QUALITY, ROWS
+from rpo.paper.real.study import MAIN, QUALITY, ROWS
 from rpo.studies.figures import INKS, MARKS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SHOWN = ("as-they-are", "domains-30", "confounder")
 DOT, HIGHLIGHT, MEAN = "#9aa4af", "#1f5fa8", "#b2182b"
 FARTHEST = 10.0  # ratios beyond are drawn at the edge, as triangles
-CLOSE = 1e-4  # unevenness that is drawn as none
+FIRST = 0.002  # as wide as the bin of none is drawn
+KINDS = {
+    "none": "as they are",
+    "domains": "bad domains",
+    "cells": "bad cells",
+    "scarce": "scarce domains",
+    "confounder": "a confounder",
+}
 
 
 def dots_figure(results: RealResults) -> "Figure":
@@ -23,7 +29,7 @@ def dots_figure(results: RealResults) -> "Figure":
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
-    settings = [name for name in SHOWN if (results.ratios["setting"] == name).any()]
+    settings = [name for name in MAIN if (results.ratios["setting"] == name).any()]
     known = set(results.ratios["row"])
     rows = [name for name in ROWS if name in known][::-1]
     figure = Figure(figsize=(3.2 + 3.4 * len(settings), 1.4 + 0.27 * len(rows)), layout="constrained")
@@ -61,34 +67,48 @@ def dots_figure(results: RealResults) -> "Figure":
 
 
 def curve_figure(results: RealResults) -> "Figure":
-    """Error by quality weights over uniform ones, against the measured unevenness; a point per table and setting."""
+    """Error by quality weights over uniform ones, against the measured unevenness; a point per table and setting, and
+    by bins of unevenness the geometric mean with its interval."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, NullFormatter
 
     gains = results.gains.dropna(subset=["quality"])
     estimators = list(dict.fromkeys(gains["estimator"]))
-    figure = Figure(figsize=(2.6 + 3.4 * len(estimators), 4.0), layout="constrained")
+    figure = Figure(figsize=(2.6 + 3.4 * max(1, len(estimators)), 4.0), layout="constrained")
     axes = figure.subplots(1, max(1, len(estimators)), sharey=True, squeeze=False)[0]
-    kinds = list(dict.fromkeys(SETTINGS[name].kind for name in gains["setting"]))
-    words = {"none": "as they are", "domains": "bad domains", "cells": "bad cells", "scarce": "scarce domains"}
+    kinds = dict.fromkeys(SETTINGS[name].kind for name in gains["setting"])
     for axis, estimator in zip(axes, estimators, strict=False):
         some = gains[gains["estimator"] == estimator]
         axis.axhline(1, color="#555555", linewidth=0.9)
         for kind, ink, mark in zip(kinds, INKS, MARKS, strict=False):
-            of_kind = some[[SETTINGS[name].kind == kind for name in some["setting"]]]
-            label = words.get(kind, "a confounder")
-            at = of_kind["unevenness"].clip(lower=CLOSE)
-            axis.plot(at, of_kind["quality"], mark, color=ink, markersize=4.5, alpha=0.65, linewidth=0, label=label)
-        binned = results.curve[results.curve["estimator"] == estimator]
-        middle = np.sqrt(np.maximum(binned["from"], CLOSE) * np.maximum(binned["to"], CLOSE))
-        axis.plot(middle, binned["ratio"], color=MEAN, linewidth=1.6)
-        axis.fill_between(middle, binned["low"], binned["high"], color=MEAN, alpha=0.15, linewidth=0)
-        axis.set_xscale("log")
+            own = some[[SETTINGS[name].kind == kind for name in some["setting"]]]
+            style = {
+                "color": ink,
+                "markersize": 4.5,
+                "alpha": 0.65,
+                "linewidth": 0,
+                "label": KINDS[kind],
+                "clip_on": False,
+            }
+            axis.plot(own["unevenness"], own["quality"], mark, **style)
+        for one in results.curve[results.curve["estimator"] == estimator].to_dict("records"):
+            ends = [one["from"], one["to"] if one["to"] > 0 else FIRST]
+            axis.plot(ends, [one["ratio"]] * 2, color=MEAN, linewidth=2)
+            axis.fill_between(ends, one["low"], one["high"], color=MEAN, alpha=0.15, linewidth=0)
+        axis.set_xscale("function", functions=(np.sqrt, np.square))  # most tables are close to zero
+        axis.set_xlim(0, 1)
+        axis.set_xticks([0, 0.02, 0.1, 0.25, 0.5, 1])
         axis.set_yscale("log")
+        axis.set_yticks([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2])
+        for side in (axis.xaxis, axis.yaxis):
+            side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            side.set_minor_formatter(NullFormatter())
+        axis.set_ylim(min(0.85, 0.95 * gains["quality"].min()), max(1.1, 1.05 * gains["quality"].max()))
         axis.set_title(f"Quality, {estimator}", fontsize=10)
-        axis.set_xlabel("unevenness: share of the rows that the weights cost", fontsize=8)
         axis.spines[["top", "right"]].set_visible(False)
         axis.tick_params(axis="both", which="both", labelsize=8)
     if estimators:
         axes[0].set_ylabel("error, quality weights over uniform ones", fontsize=9)
+        figure.supxlabel("unevenness: share of the rows that the weights cost; bars: geometric mean, 95 %", fontsize=9)
         figure.legend(*axes[0].get_legend_handles_labels(), frameon=False, fontsize=8, loc="outside right upper")
     return figure

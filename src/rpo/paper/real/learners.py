@@ -25,9 +25,9 @@ from rpo.exceptions import InputError
 from rpo.io import one_thread
 from rpo.models.learners import constant, lightgbm
 from rpo.paper.real.folds import Fold, make_fold
-from rpo.paper.real.rules import fingerprint
 from rpo.studies.outside import Outcome
 from rpo.studies.records import Measured
+from rpo.studies.rules import fingerprint
 from rpo.studies.specification import Run
 
 Array = NDArray[np.float64]

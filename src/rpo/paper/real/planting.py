@@ -41,8 +41,8 @@ SETTINGS: Mapping[str, Setting] = {
     setting.name: setting
     for setting in (
         Setting("as-they-are", "as they are", "none"),
-        *(Setting(f"domains-{p}", f"bad domains, {p} %", "domains", p / 100) for p in (10, 30, 50)),
-        *(Setting(f"cells-{p}", f"bad cells, {p} %", "cells", p / 100) for p in (10, 30, 50)),
+        *(Setting(f"domains-{p}", f"{p} % bad domains", "domains", p / 100) for p in (10, 30, 50)),
+        *(Setting(f"cells-{p}", f"{p} % bad cells", "cells", p / 100) for p in (10, 30, 50)),
         Setting("scarce", "scarce domains", "scarce"),
         Setting("confounder", "a confounder", "confounder"),
     )
@@ -53,7 +53,7 @@ def setting_of(name: str) -> Setting:
     """The setting of that name, or an error that lists them.
 
     >>> setting_of("domains-30").words
-    'bad domains, 30 %'
+    '30 % bad domains'
     """
     if name not in SETTINGS:
         raise InputError(f"unknown setting {name!r}: use one of {', '.join(SETTINGS)}")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,12 @@ def losses(study: RealStudy, records: Mapping[str, Record]) -> tuple[pd.DataFram
 
 def error_of(loss: Any, table: str) -> Any:
     """The error that ratios are of: root mean squared, or Brier's score itself."""
-    return np.sqrt(loss) if recipe_of(table).task == "regression" else loss
+    return np.sqrt(loss) if _task(table) == "regression" else loss
+
+
+@cache
+def _task(table: str) -> str:
+    return recipe_of(table).task
 
 
 def ratios_of(errors: pd.DataFrame) -> pd.DataFrame:

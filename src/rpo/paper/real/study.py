@@ -12,10 +12,12 @@ from rpo.exceptions import InputError
 from rpo.paper.real.folds import fold_count
 from rpo.paper.real.learners import NEEDS, installed
 from rpo.paper.real.planting import SETTINGS, Setting
+from rpo.paper.real.quality import DETECT, OFF
 from rpo.studies.specification import DataSpec, Run, Training, complete
 
 STOCK, PEERS, NETWORKS, QUALITY, CONTROLS = "Stock learners", "Peers", "Our networks", "Quality", "Controls of Quality"
 DETECTION = "Detection"
+MAIN = ("as-they-are", "domains-30", "confounder")  # the settings that figures show and networks are run in
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,13 @@ class Row:
         return "" if installed(learner) else NEEDS[learner]
 
     def runs_in(self, setting: Setting) -> bool:
-        """Whether it makes sense there: where nothing is noisy there is no true noise, and nothing to detect."""
-        return setting.noisy or not (self.name.endswith("-true") or self.name == "detect")
+        """Whether it makes sense there: where nothing is noisy there is no true noise, and nothing to detect.
+
+        The stack without any judgement, dear and close to uniform weights, is in the main settings only.
+        """
+        if self.name == OFF:
+            return setting.name in MAIN
+        return setting.noisy or not (self.name.endswith("-true") or self.name == DETECT)
 
 
 def _outside(name: str, label: str, section: str) -> Row:
@@ -72,8 +79,8 @@ ROWS: Mapping[str, Row] = {
         *_quality("linear"),
         *_quality("trees"),
         *_quality("auto"),
-        _outside("quality-auto-off", "Quality, auto, not judged", CONTROLS),
-        _outside("detect", "detection", DETECTION),
+        _outside(OFF, "Quality, auto, not judged", CONTROLS),
+        _outside(DETECT, "detection", DETECTION),
     )
 }
 BEST_OF = ("ridge", "hgb", "forest")  # the stock learners that errors are measured against
@@ -106,7 +113,7 @@ PROFILES: Mapping[str, Profile] = {
     "quick": Profile(
         rows=1_000,
         learners={"as-they-are": (3, 1), "domains-30": (3, 1)},
-        methods=(*BEST_OF, OURS, f"{OURS}-permuted", f"{OURS}-uniform", f"{OURS}-true", "detect"),
+        methods=(*BEST_OF, OURS, f"{OURS}-permuted", f"{OURS}-uniform", f"{OURS}-true", DETECT),
         tables=("exam", "scots", "bdf", "gcsemv", "produc", "rice", "contraception", "guimmun"),
     ),
     "paper": Profile(
@@ -115,7 +122,7 @@ PROFILES: Mapping[str, Profile] = {
             name: (5, 2) if name == "as-they-are" else (3, 1) if name.endswith(("-10", "-50")) else (5, 1)
             for name in SETTINGS
         },
-        networks={"as-they-are": (3, 1), "domains-30": (3, 1), "confounder": (3, 1)},
+        networks=dict.fromkeys(MAIN, (3, 1)),
         left_out=("ames",),
     ),
     "full": Profile(rows=20_000, learners=dict.fromkeys(SETTINGS, (5, 5)), networks=dict.fromkeys(SETTINGS, (5, 5))),

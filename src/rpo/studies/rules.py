@@ -14,7 +14,7 @@ def fingerprint() -> str:
     >>> len(fingerprint())
     12
     """
-    home = Path(__file__).parents[2]
+    home = Path(__file__).parents[1]
     total = hashlib.sha256()
     for path in sorted(path for name in PACKAGES for path in (home / name).rglob("*.py")):
         total.update(f"{path.relative_to(home).as_posix()}\0".encode())
