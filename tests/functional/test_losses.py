@@ -67,5 +67,5 @@ def test_probabilities_sum_to_one_even_for_huge_logits(task):
 
 
 def test_unknown_task_names_the_known_ones():
-    with pytest.raises(InputError, match="use one of regression, binary, multiclass"):
+    with pytest.raises(InputError, match="must be one of regression, binary, multiclass"):
         check_task("ranking")

@@ -196,5 +196,5 @@ def test_bad_input_is_one_line(sigma, r_hat, n, message):
 
 
 def test_unknown_scheme_names_the_known_ones():
-    with pytest.raises(InputError, match="use one of paper, calibrated"):
+    with pytest.raises(InputError, match="must be one of paper, calibrated"):
         optimal_penalties([[1.0]], [[1.0]], [10], scheme="magic")

@@ -56,7 +56,7 @@ def test_what_is_printed_names_rows_that_are_there():
         assert set(column) <= labels
 
 
-@pytest.mark.parametrize("call, says", [({"profile": "huge"}, "quick, paper"), ({"seeds": 1}, "at least two")])
+@pytest.mark.parametrize("call, says", [({"profile": "huge"}, "quick, paper"), ({"seeds": 1}, "at least 2")])
 def test_bad_choices_are_one_line(call, says):
     with pytest.raises(InputError, match=says):
         table1(**call)

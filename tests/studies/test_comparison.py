@@ -207,7 +207,7 @@ def test_every_method_that_fits_the_task_and_small_grids():
     [
         ({"seeds": 1}, "seeds must be at least 2"),
         ({"methods": ["magic"]}, "unknown method 'magic'"),
-        ({"methods": ["rsc"]}, "has no regression"),
+        ({"methods": ["rsc"]}, "does not support regression"),
         ({"selection": "luck"}, "selection must be one of"),
         ({"domain": "half"}, "three are needed"),
     ],
