@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import rpo
-from rpo.tables.coverage import coverage
+from rpo.models.intervals import coverage
 
 
 def main(folder: Path = Path("out")) -> None:

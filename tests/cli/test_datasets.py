@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rpo.tables import dataset
+from rpo.tables import reading
 from tests.studies import clusters
 
 RPO = [sys.executable, "-c", "from rpo.cli import main; main()"]
@@ -35,7 +35,7 @@ def files(folder, rows, number):
 @pytest.fixture
 def many(tmp_path, monkeypatch):
     """A folder that is taken for one of very many rows."""
-    monkeypatch.setattr(dataset, "STREAMED", 1_000)
+    monkeypatch.setattr(reading, "STREAMED", 1_000)
     return files(tmp_path / "visits", 600, 3)
 
 

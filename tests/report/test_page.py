@@ -12,8 +12,8 @@ import pytest
 import rpo
 from rpo.exceptions import InputError
 from rpo.judging.columns import Finding
+from rpo.models.intervals import coverage
 from rpo.report import render, write_report
-from rpo.tables.coverage import coverage
 
 
 def test_every_section_is_there_and_nothing_comes_from_elsewhere(found):

@@ -5,7 +5,8 @@ import pytest
 
 from rpo.exceptions import InputError
 from rpo.tables import dataset as module
-from rpo.tables.dataset import is_dataset, open_dataset
+from rpo.tables.dataset import open_dataset
+from rpo.tables.reading import is_dataset
 
 from . import parts
 

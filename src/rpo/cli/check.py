@@ -5,16 +5,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rpo.cli.datasets import Cluster, DataPath, Jobs, SkipBad, opened, run_by
 from rpo.cli.quality import page_json
 from rpo.cli.tables import (
+    Cluster,
+    DataPath,
     Encoding,
+    Jobs,
     Json,
     Report,
+    SkipBad,
     check_report,
     echo_json,
+    opened,
     origin,
     records,
+    run_by,
     say,
     say_notes,
     show,

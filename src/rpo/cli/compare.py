@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
-from rpo.cli.bench.shared import Cluster
 from rpo.cli.quality import page_json
 from rpo.cli.tables import (
     AskedTask,
     Category,
+    Cluster,
     Domain,
     Drop,
     Encoding,

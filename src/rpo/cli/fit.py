@@ -9,27 +9,34 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rpo.cli.datasets import AllRows, Cluster, DataPath, Jobs, SampleRows, SkipBad, opened, run_by
 from rpo.cli.quality import page_json
 from rpo.cli.tables import (
+    AllRows,
     AskedTask,
     Category,
+    Cluster,
+    DataPath,
     Drop,
     Encoding,
     Grouping,
+    Jobs,
     Json,
     MaybeDomain,
     Plugin,
     Report,
+    SampleRows,
     Seed,
+    SkipBad,
     Strata,
     Target,
     check_report,
     echo_json,
     load_plugins,
     names_in,
+    opened,
     origin,
     records,
+    run_by,
     say,
     say_notes,
     show,
@@ -115,10 +122,11 @@ def fit(
     from rpo.frames import prepare
     from rpo.judging.learners import NAMED
     from rpo.mapped import on_disk
-    from rpo.tables.dataset import Dataset, is_dataset
+    from rpo.tables.dataset import Dataset
     from rpo.tables.folder import save_model
     from rpo.tables.model import fit_table, weights_of
     from rpo.tables.parquet import many_rows
+    from rpo.tables.reading import is_dataset
 
     load_plugins(plugin)
     check_report(report)
@@ -201,7 +209,7 @@ def _write_page(
 def _figures(estimator: Any) -> dict[str, Any]:
     """What to expect and what was decided, or the cells of RPO; as JSON."""
     if hasattr(estimator, "expected_error_"):
-        from rpo.tables.coverage import coverage
+        from rpo.models.intervals import coverage
 
         tables = {"expected": "expected_error_", "decision": "decision_", "dropped": "dropped_"}
         found = {name: records(getattr(estimator, place).reset_index()) for name, place in tables.items()}
@@ -222,7 +230,7 @@ def _show(model: "TableModel") -> None:
         if len(estimator.shares_) > 1:
             parts = ", ".join(f"{name} {100 * share:.0f} %" for name, share in used.items())
             say(f"The model is made of {parts}.")
-        from rpo.tables.coverage import coverage
+        from rpo.models.intervals import coverage
 
         if words := interval_words(coverage(estimator), model.task):
             say(words)

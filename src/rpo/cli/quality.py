@@ -6,24 +6,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rpo.cli.datasets import AllRows, Checkpoint, Cluster, DataPath, Jobs, SampleRows, SkipBad, opened, run_by
 from rpo.cli.tables import (
+    AllRows,
     AskedTask,
     Category,
+    Checkpoint,
+    Cluster,
+    DataPath,
     Drop,
     Encoding,
+    Jobs,
     Json,
     MaybeDomain,
     QualityGrouping,
     Report,
+    SampleRows,
     Seed,
+    SkipBad,
     Strata,
     Target,
     check_report,
     echo_json,
     names_in,
+    opened,
     origin,
     records,
+    run_by,
     say,
     say_notes,
     show,

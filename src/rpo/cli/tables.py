@@ -4,7 +4,8 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from math import isfinite
@@ -16,6 +17,53 @@ import typer
 
 from rpo import io
 from rpo.io import printable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rpo.tables.dataset import Dataset
+    from rpo.tables.streaming import Running
+
+
+def _reached(address: str | None) -> str | None:
+    """The address, once somebody answers there: known before anything is computed."""
+    if address is None:
+        return None
+    from rpo.studies.scheduler import reached
+
+    return reached(address)
+
+
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Work on the Dask cluster whose scheduler listens here, not on this machine.",
+        callback=_reached,
+    ),
+]
+DataPath = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="A CSV, TSV or Parquet file (CSV and TSV also as .gz), or Parquet files together: a folder, a pattern "
+        "in quotes, an address such as s3://bucket/visits.",
+    ),
+]
+SampleRows = Annotated[
+    int,
+    typer.Option(help="Of a dataset of a million rows or more, about how many rows models learn from.", min=1_000),
+]
+AllRows = Annotated[bool, typer.Option("--all-rows", help="Read all rows into memory, and learn from all of them.")]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out files of a dataset that cannot be read.")]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(help="A folder for finished parts of a dataset: stopped or killed, the same command goes on."),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", help="Worker processes for a dataset. (default: one per core)", min=1),
+]
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,3 +224,43 @@ def records(table: "pd.DataFrame") -> list[dict[str, Any]]:
     """The rows of a table as dictionaries; what is missing is null."""
     rows: list[dict[str, Any]] = json.loads(table.to_json(orient="records", double_precision=10, date_format="iso"))
     return rows
+
+
+def opened(table: str, *, encoding: str, skip_bad: bool, all_rows: bool) -> "pd.DataFrame | Dataset":
+    """The table in memory, or the dataset if it has so many rows that it is gone through in parts."""
+    from rpo.tables import reading
+    from rpo.tables.reading import is_dataset, many_rows_in, read_table
+
+    if not is_dataset(table) and (all_rows or not many_rows_in(table)):
+        return read_table(table, encoding=encoding)
+    from rpo.tables.dataset import open_dataset
+
+    dataset = open_dataset(table, skip_bad=skip_bad)
+    if dataset.rows >= reading.STREAMED and not all_rows:
+        return dataset
+    for name in dataset.bad:
+        typer.echo(f"note: {name} was skipped", err=True)
+    return dataset.frame()
+
+
+@contextmanager
+def run_by(checkpoint: Path | None, jobs: int | None, cluster: str | None, skip_bad: bool) -> "Iterator[Running]":
+    """How passes over a dataset are made; the folder of finished parts is held meanwhile."""
+    from functools import partial
+
+    from joblib import cpu_count
+
+    from rpo.io import hold
+    from rpo.studies.spread import GO_ON, on_cluster
+    from rpo.studies.workers import shared
+    from rpo.tables.streaming import Running
+
+    again = GO_ON if checkpoint is not None else "start it again, with --checkpoint DIR to keep what is done"
+    number = cpu_count() if jobs is None else jobs
+    spread = partial(shared, jobs=number) if cluster is None else on_cluster(cluster, again)
+    running = Running(spread, checkpoint, skip_bad)
+    if checkpoint is None:
+        yield running
+        return
+    with hold(checkpoint, "--checkpoint"):
+        yield running

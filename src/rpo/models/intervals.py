@@ -1,13 +1,14 @@
 """Intervals and sets of classes that hold on a domain never seen, by what held-out domains showed."""
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from rpo.exceptions import InputError
-from rpo.functional.conformal import conformal_quantile, domains_needed, row_mass
+from rpo.functional.conformal import conformal_quantile, domains_needed, quantiles_of_others, row_mass
 from rpo.functional.effects import Effects, moved
 from rpo.functional.ridge import Array
 from rpo.mapped import blocks
@@ -15,6 +16,7 @@ from rpo.models.reference import Reference
 
 How = Literal["conformal", "model"]
 DRAWS = 64  # of a domain's offsets and slope, where domains are taken for normal draws
+LEVELS = (0.5, 0.8, 0.9, 0.95)
 
 
 def max_level(reference: Reference, *, trusted: bool = False) -> float:
@@ -91,3 +93,52 @@ def check_level(reference: Reference, level: float, method: How, *, trusted: boo
 def _trust(reference: Reference) -> Array:
     """By unit, what the judgement leaves of it."""
     return reference.trust if len(reference.rows) > 1 else np.ones(len(reference.domain))
+
+
+def coverage(model: Any) -> pd.DataFrame:
+    """What intervals (for classes, sets) of a fitted Quality model held of each training domain not counted in them.
+
+    Over all domains `covered` is at least the level, whatever the domains: that is what the interval is made for.
+    `lowest`, the least of any domain, is what a new domain may meet; `lowest_domain` names it. Levels that all domains
+    but one cannot promise are left out. `size` is half the width of an interval where errors are ordinary, or the mean
+    number of classes in a set. Where there is one domain only, every row stands for one, and none is the worst.
+
+    >>> import numpy as np, rpo
+    >>> X = np.random.default_rng(0).normal(size=(120, 2))
+    >>> model = rpo.QualityRegressor("linear", weights="off", screen="off")
+    >>> coverage(model.fit(X, X[:, 0] + X[:, 1] ** 2, domains=np.arange(120) % 6))["level"].tolist()
+    [0.5, 0.8]
+    """
+    reference: Reference = model.reference_
+    units, score = reference.units, _scores(reference)
+    number = len(np.unique(units))
+    rows = []
+    for level in LEVELS:
+        if level > (number - 1) / number + 1e-9:
+            continue
+        inside = score <= quantiles_of_others(score, units, reference.count, level)[units] + 1e-12
+        if reference.classes:  # a set is never empty
+            inside |= reference.value.argmax(1) == reference.target
+        total = np.bincount(units, reference.count)
+        there = np.flatnonzero(total > 0)
+        held = np.bincount(units, reference.count * inside)[there] / total[there]
+        half = half_width(reference, level)
+        if reference.classes:
+            chosen = 1 - reference.value <= half + 1e-12
+            size = float(np.average(np.maximum(chosen.sum(1), 1), weights=reference.count))
+        else:
+            size = half * float(np.median(reference.scale))
+        worst = int(held.argmin())
+        row = {"level": level, "size": size, "covered": float(held.mean())}
+        if len(reference.rows) > 1:
+            row |= {"lowest": float(held[worst]), "lowest_domain": model.domains_[there[worst]]}
+        rows.append(row)
+    return pd.DataFrame(rows, columns=["level", "size", "covered"] if not rows else None)
+
+
+def _scores(reference: Reference) -> Array:
+    """|y − f|/σ(x) of every row, or 1 − p_y for classes."""
+    if reference.classes:
+        label = reference.target.astype(np.intp)
+        return np.asarray(1 - reference.value[np.arange(len(label)), label])
+    return np.asarray(np.abs(reference.residual) / reference.scale)

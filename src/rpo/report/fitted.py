@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from rpo.models.intervals import coverage
 from rpo.report.drawing import bars
 from rpo.report.page_numbers import decimals, number, percent
-from rpo.tables.coverage import coverage
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,13 +16,11 @@ import pandas as pd
 
 from rpo.exceptions import InputError
 from rpo.io import few, words_of
-from rpo.tables.reading import PARQUET_ENDINGS, check_names, check_types, frame_of
+from rpo.tables.reading import PARQUET_ENDINGS, PATTERN, check_names, check_types, frame_of
 
 PART_ROWS = 1_000_000  # rows of a part at the least, where a file has as many
 BATCH = 1 << 16  # rows that are in memory at a time
-STREAMED = 1_000_000  # from so many rows on a dataset is not read whole
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-_GLOB = re.compile(r"[*?\[]")
 MOST_NAMED = 3
 
 
@@ -122,16 +120,6 @@ class Dataset:
         return frame_of(pa.Table.from_batches(plain))
 
 
-def is_dataset(given: str) -> bool:
-    """Whether what a user gave as a table is more than one file, or not on this machine.
-
-    >>> is_dataset("homes.csv"), is_dataset("visits/*.parquet"), is_dataset("s3://bucket/visits")
-    (False, True, True)
-    """
-    path = Path(given)
-    return "://" in given or path.is_dir() or (bool(_GLOB.search(given)) and not path.exists())
-
-
 def open_dataset(given: str, *, skip_bad: bool = False, needed: Sequence[str] = ()) -> Dataset:
     """The dataset at a path, pattern or address; every file's end is read, and one that is bad is told or skipped."""
     import pyarrow as pa
@@ -174,22 +162,6 @@ def open_dataset(given: str, *, skip_bad: bool = False, needed: Sequence[str] = 
     return Dataset(given, _numbered(parts), schema, print_of.hexdigest(), tuple(bad), tuple(lacked))
 
 
-def many_rows_in(given: str) -> bool:
-    """Whether one Parquet file has so many rows that it is not read whole.
-
-    >>> many_rows_in("homes.csv")
-    False
-    """
-    from pyarrow import ArrowException, parquet
-
-    if not Path(given).is_file() or not given.lower().endswith(PARQUET_ENDINGS):
-        return False
-    try:
-        return int(parquet.read_metadata(given).num_rows) >= STREAMED
-    except (ArrowException, OSError, ValueError, MemoryError):
-        return False  # whoever reads it will say what is wrong
-
-
 def _numbered(parts: Sequence[Part]) -> tuple[Part, ...]:
     made, first = [], 0
     for part in parts:
@@ -216,7 +188,7 @@ def _found(given: str) -> tuple[list[str], dict[str, dict[str, str | None]]]:
     if "://" in given:
         system, path, kind = _remote(given)
         try:
-            listed = system.glob(path) if _GLOB.search(path) else system.find(path)
+            listed = system.glob(path) if PATTERN.search(path) else system.find(path)
         except (OSError, ValueError, ImportError) as error:
             raise InputError(f"{given} cannot be listed ({words_of(error)})") from None
         files = [f"{kind}://{name}" for name in listed]

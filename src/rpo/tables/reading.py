@@ -24,6 +24,8 @@ MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A"]
 INDEX = re.compile(r"__index_level_\d+__")
 # Enough for any honest header; a longer first line is no table of text.
 HEADER_BYTES = 1 << 20
+STREAMED = 1_000_000  # from so many rows on a dataset is not read whole
+PATTERN = re.compile(r"[*?\[]")  # of a path with signs that stand for others
 # What a number would not give back as it is written: a zero in front, more digits than a number holds, 1e5.
 WRITTEN = r"^\s*(0[0-9]+|[0-9]{19,}|[0-9]+[eE][0-9]+)\s*$"
 WRITTEN_WHOLE = r"^\s*0[0-9]+\s*$"
@@ -304,3 +306,29 @@ def _line(error: BaseException) -> str:
     """The first line of what a library says, cut to a readable length."""
     text = (str(error) or type(error).__name__).splitlines()[0].strip(" \0")
     return text if len(text) <= 160 else f"{text[:157]}…"
+
+
+def is_dataset(given: str) -> bool:
+    """Whether what a user gave as a table is more than one file, or not on this machine.
+
+    >>> is_dataset("homes.csv"), is_dataset("visits/*.parquet"), is_dataset("s3://bucket/visits")
+    (False, True, True)
+    """
+    path = Path(given)
+    return "://" in given or path.is_dir() or (bool(PATTERN.search(given)) and not path.exists())
+
+
+def many_rows_in(given: str) -> bool:
+    """Whether one Parquet file has so many rows that it is not read whole.
+
+    >>> many_rows_in("homes.csv")
+    False
+    """
+    from pyarrow import ArrowException, parquet
+
+    if not Path(given).is_file() or not given.lower().endswith(PARQUET_ENDINGS):
+        return False
+    try:
+        return int(parquet.read_metadata(given).num_rows) >= STREAMED
+    except (ArrowException, OSError, ValueError, MemoryError):
+        return False  # whoever reads it will say what is wrong

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rpo.cli.tables import Plugin, load_plugins
+from rpo.cli.tables import Cluster, Plugin, load_plugins
 from rpo.io import console, printable
 
 if TYPE_CHECKING:
@@ -21,23 +21,6 @@ if TYPE_CHECKING:
     from rpo.studies.view import View
 
 
-def _reached(address: str | None) -> str | None:
-    """The address, once somebody answers there: known before anything is computed."""
-    if address is None:
-        return None
-    from rpo.studies.scheduler import reached
-
-    return reached(address)
-
-
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ADDRESS",
-        help="Work on the Dask cluster whose scheduler listens here, not on this machine.",
-        callback=_reached,
-    ),
-]
 ADDED = "Methods added"
 # What every study can be asked; the names are those of the fields of `Asked`.
 OPTIONS = {

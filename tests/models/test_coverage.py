@@ -5,7 +5,7 @@ import pytest
 
 import rpo
 from rpo.functional.conformal import conformal_quantile, row_mass
-from rpo.tables.coverage import coverage
+from rpo.models.intervals import coverage
 
 
 def made(seed, domains, rows, classes=False):
