@@ -29,6 +29,8 @@ class NamedStrata:
         The name of every stratum.
     searched : bool
         Whether they were searched for, and not given.
+    found : Strata, optional
+        Where they lie, if they were searched for.
 
     Examples
     --------
@@ -42,7 +44,6 @@ class NamedStrata:
     names: tuple[str, ...]
     searched: bool = False
     found: "Strata | None" = None
-    """Where they lie, if they were searched."""
 
 
 @dataclass(frozen=True)
