@@ -252,7 +252,8 @@ def interval_words(held: "pd.DataFrame", task: str) -> str:
     if not len(usual):
         return ""
     row = usual.iloc[-1]
-    what = f"Intervals of {100 * row['level']:.0f} % (typically ±{row['size']:.2g})"
+    size = f"{row['size']:,.0f}" if row["size"] >= 100 else f"{row['size']:.2g}"
+    what = f"Intervals of {100 * row['level']:.0f} % (typically ±{size})"
     if task == "classification":
         what = f"Sets of classes at {100 * row['level']:.0f} % ({row['size']:.1f} classes on average)"
     if "lowest" not in held:

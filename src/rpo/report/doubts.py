@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from rpo.judging.features import CHANCE, FURTHER, SHARE
+from rpo.judging.features import CHANCE, CHANCE_FURTHER, FURTHER, SHARE
 from rpo.judging.noise import FEWEST_JUDGED, MANY_WRONG, NOISY, WORTH_TELLING
 from rpo.judging.residuals import FOLDS
 from rpo.report.page_numbers import percent
@@ -35,8 +35,8 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (
         f"A domain or group of rows is called noisy if {more}, with p < {NOISY} after correction for the number of "
         "comparisons (Holm).",
         "The relation of a column to the target is said to differ if another slope in every domain explains more than "
-        f"{percent(SHARE)} of what the models left ({percent(FURTHER)} once one was found), with p < {CHANCE} divided "
-        "by the number of columns.",
+        f"{percent(SHARE)} of what the models left ({percent(FURTHER)} once one was found), with p < {CHANCE} "
+        f"(then {CHANCE_FURTHER}) divided by the number of columns.",
     ]
     if found.scope is not None:
         done.insert(0, found.scope.words)
