@@ -135,7 +135,7 @@ TABLES = {
     "cut Parquet": (cut_parquet, "cannot be read as Parquet"),
     "lists in Parquet": (lists, "column 'x' of"),
     "unknown ending": (text(GOOD, "t.xlsx"), "ends in none of"),
-    "a directory": (path(None), "is a directory"),
+    "a directory without Parquet": (path(None), "there is no Parquet file at"),
     "no such file": (path("nowhere.csv"), "there is no file nowhere.csv"),
     "a device": (path("/dev/zero"), "is not a regular file"),
     "target not there": (words("-t", "z"), "no column 'z' (--target)"),
