@@ -23,12 +23,11 @@ from rpo.engine.checkpoint import Kept, write_checkpoint
 from rpo.engine.fingerprint import digest
 from rpo.engine.trained import Snapshot
 from rpo.studies.cluster import Cluster, results
-from rpo.studies.records import Record
 from rpo.studies.runner import execute, plan
 from rpo.studies.scheduler import connect
 from rpo.studies.specification import DataSpec, Run, Training
 from rpo.studies.stacks import run_stack
-from rpo.studies.store import Store
+from rpo.studies.store import Record, Store
 
 WIDTH = 4  # runs of a stack
 

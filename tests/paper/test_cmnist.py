@@ -22,12 +22,12 @@ from rpo.paper.cmnist import (
     literal,
     numbers_of,
 )
-from rpo.studies.records import Measured, Record
 from rpo.studies.render import header, to_csv, to_html, to_latex, to_markdown
 from rpo.studies.results import make_results
 from rpo.studies.selection import get_rule
 from rpo.studies.specification import DataSpec, Run, Training, complete
 from rpo.studies.stacks import run_stack
+from rpo.studies.store import Measured, Record
 
 
 def test_every_classification_method_is_there_with_a_grid_of_one_size():

@@ -9,7 +9,7 @@ from rpo.paper import nico
 from rpo.paper.data.album import Album
 from rpo.paper.data.tying import corrupted, tied
 from rpo.paper.photo_problems import as_problem
-from rpo.studies.records import Measured, Record
+from rpo.studies.store import Measured, Record
 
 
 @pytest.fixture

@@ -23,10 +23,10 @@ from rpo.paper.quality_weights import (
     summary,
 )
 from rpo.studies.problems import load
-from rpo.studies.records import Measured, Record
 from rpo.studies.results import make_results
 from rpo.studies.selection import get_rule
 from rpo.studies.specification import DataSpec, complete
+from rpo.studies.store import Measured, Record
 
 
 def test_every_step_has_a_row_that_differs_from_the_scheme_by_that_step_alone():

@@ -7,9 +7,9 @@ from rpo.paper.cmnist import RPO
 from rpo.paper.data.colored import colored_mnist, random_setting
 from rpo.paper.severity import CURVES, USUAL, severity, view
 from rpo.studies.figures import half_width
-from rpo.studies.records import Measured, Record
 from rpo.studies.results import Cell, make_results
 from rpo.studies.selection import get_rule
+from rpo.studies.store import Measured, Record
 
 
 def test_a_larger_share_adds_cells_and_drops_none():

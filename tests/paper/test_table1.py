@@ -14,12 +14,11 @@ from rpo.paper.table1 import (
     summary,
     table1,
 )
-from rpo.studies.records import Measured, Record
 from rpo.studies.results import make_results
 from rpo.studies.runner import execute
 from rpo.studies.selection import get_rule
 from rpo.studies.specification import complete
-from rpo.studies.store import Store
+from rpo.studies.store import Measured, Record, Store
 
 
 def test_the_two_profiles_differ_in_size_only():

@@ -12,8 +12,8 @@ from rpo.frames import prepare
 from rpo.studies import runner, stacks, table_problem
 from rpo.studies.comparison import grid_of, study_rows
 from rpo.studies.problems import load
-from rpo.studies.records import Record
 from rpo.studies.specification import DataSpec
+from rpo.studies.store import Record
 from rpo.studies.table_problem import use_folder, write_folds
 from rpo.studies.verdict import verdict
 

@@ -11,10 +11,10 @@ from scipy import stats
 from rpo.exceptions import InputError
 from rpo.studies.figures import write_figure
 from rpo.studies.page import marks, put, study_section
-from rpo.studies.records import Measured, Record
 from rpo.studies.render import to_csv, to_html, to_json, to_latex, to_markdown, to_rich
 from rpo.studies.results import check_correction, make_results
 from rpo.studies.selection import get_rule
+from rpo.studies.store import Measured, Record
 
 # By row and seed; ERM's two candidates have the validation risks of the same order.
 MSE = {"ERM": (10.0, 11.0, 12.5), "IRM": (3.0, 3.1, 3.5), "RPO": (2.0, 3.0, 4.0), "mean": (1.0, 1.01, 1.02)}

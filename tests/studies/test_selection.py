@@ -1,9 +1,9 @@
 import pytest
 
 from rpo.exceptions import InputError
-from rpo.studies.records import Measured, Record
 from rpo.studies.selection import RULES, choose, get_rule
 from rpo.studies.specification import DataSpec, Run
+from rpo.studies.store import Measured, Record
 from rpo.studies.study import Setting
 
 SETTING = Setting("Cigar", DataSpec(name="confounded"))

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rpo.engine import make_data
-from rpo.studies import stages
+from rpo.studies import stacks
 from rpo.studies.metrics import area_under_roc, measure, metrics, risk_of_domain
 from rpo.studies.problems import Problem, load
 from rpo.studies.specification import DataSpec, Run, Training, complete
@@ -127,7 +127,7 @@ def digits(method, seed=0, setting=1, **numbers):
 def test_methods_with_the_same_first_stage_train_it_once(monkeypatch):
     """RPO alone and RPO after RPO-Pen give the same figures; the second took its first stage from the other."""
     kept = OrderedDict()
-    monkeypatch.setattr(stages, "_kept", kept)
+    monkeypatch.setattr(stacks, "_kept", kept)
     (alone,) = run_stack([digits("rpo", strength=10.0)])
     kept.clear()
     run_stack([digits("rpo-pen", strength=3.0)])

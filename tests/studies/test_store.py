@@ -7,9 +7,8 @@ import pytest
 
 from rpo.exceptions import InputError
 from rpo.io import write_whole
-from rpo.studies.records import Measured, Record
 from rpo.studies.specification import DataSpec, Run
-from rpo.studies.store import Store
+from rpo.studies.store import Measured, Record, Store
 
 RUN = Run(data=DataSpec(name="confounded"), method="rpo", seed=1)
 MEASURED = Measured(validation_risk=[0.123456789, 1.0], validation_irm=[0.0, 2.0], test={"test": {"mse": 3.0}})

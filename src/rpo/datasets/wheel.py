@@ -20,8 +20,7 @@ from rpo.datasets.catalogue import Listing
 from rpo.datasets.fetching import Say, cache_folder, is_whole, pip_download, verified
 from rpo.datasets.recipes import Recipe
 from rpo.exceptions import InputError
-from rpo.io import make_folder, write_whole
-from rpo.progress import Bar
+from rpo.io import Bar, make_folder, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,9 +7,8 @@ from statistics import median
 
 import torch
 
-from rpo.engine.config import Config
+from rpo.engine.config import Config, threads_for
 from rpo.engine.data import Data, make_data
-from rpo.engine.machine import threads_for
 from rpo.engine.method import Method, get_method
 from rpo.engine.nets import mlp
 from rpo.engine.stack import Stack

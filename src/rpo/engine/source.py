@@ -19,7 +19,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from rpo.engine.drawing import Seeded
 from rpo.exceptions import InputError, TrainingError
-from rpo.progress import Bar, Show
+from rpo.io import Bar, Show
 
 PIECE = 256  # rows fetched at once where all are looked at
 SAMPLE = 64  # rows that stand for all of them in the name of a training

@@ -13,16 +13,15 @@ from torch.utils._pytree import tree_map
 
 from rpo.engine.adam import AdamState, adam_step, cosine
 from rpo.engine.checkpoint import Keeper
-from rpo.engine.config import Config
+from rpo.engine.config import Config, keep_freed_pages
 from rpo.engine.data import COLUMNS, Batch, Data, draw_batches
 from rpo.engine.drawing import Seeded
 from rpo.engine.layers import BUFFER, MEASURED, measured, twice_differentiable
-from rpo.engine.machine import keep_freed_pages
 from rpo.engine.method import Method, State, Values
 from rpo.engine.monitor import Watch
 from rpo.engine.nets import Net, Params
 from rpo.engine.trained import Snapshot, Trained
-from rpo.progress import Bar
+from rpo.io import Bar
 
 LAYERS = "layers"  # the name of the seed of layers that draw, among a batch's random numbers
 

@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.func import vmap
 
 from rpo.engine.adam import AdamState
+from rpo.engine.config import threads_for
 from rpo.engine.layers import BUFFER
-from rpo.engine.machine import threads_for
 from rpo.engine.method import Method, State
 from rpo.engine.nets import Net, Params
 from rpo.engine.source import PIECE, Source

@@ -15,11 +15,10 @@ from torch import Tensor, nn
 
 from rpo.engine.adam import adam_start
 from rpo.engine.checkpoint import Keeper, stopping
-from rpo.engine.config import Config, pick_device
+from rpo.engine.config import Config, pick_device, threads_for
 from rpo.engine.data import Data, fold_of_rows
 from rpo.engine.fingerprint import fingerprint
 from rpo.engine.layers import check_norms
-from rpo.engine.machine import threads_for
 from rpo.engine.method import Method, State, get_method
 from rpo.engine.monitor import Watch
 from rpo.engine.nets import Net
@@ -29,8 +28,7 @@ from rpo.engine.trained import Snapshot, Trained, join
 from rpo.exceptions import InputError, OneRowWarning, TrainingError
 from rpo.functional.losses import squared_residual
 from rpo.functional.rows import check_module
-from rpo.io import make_folder
-from rpo.progress import Bar
+from rpo.io import Bar, make_folder
 
 # The largest tensor of a stack, K·N·h numbers. Measured (`python -m benchmarks growth`): a model-step costs the same up
 # to 32 MB; beyond, the C library takes fresh pages for every tensor: 1.4 times as much at 64 MB, 1.8 times at 128 MB.

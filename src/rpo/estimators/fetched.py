@@ -7,7 +7,7 @@ from torch.utils.data import Dataset
 
 from rpo.engine.source import Source
 from rpo.exceptions import InputError
-from rpo.progress import Show
+from rpo.io import Show
 
 Inputs = ArrayLike | Dataset[Any] | Source
 Rows = NDArray[Any] | Source

@@ -4,11 +4,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rpo.functional.domains import domain_mean, domain_sum, mean_over_domains
+    from rpo.functional.domains import domain_mean, domain_sum, mean_over_domains, sum_over_ranks
     from rpo.functional.lipirm import dummy_gradient, lipirm_loss, lipirm_terms, squared_dummy_gradient
     from rpo.functional.losses import probability, sample_dummy_gradient, sample_loss, squared_residual
     from rpo.functional.penalties import Penalties, optimal_lambda, optimal_penalties
-    from rpo.functional.ranks import sum_over_ranks
     from rpo.functional.slope import Sloped, output_and_slope
     from rpo.functional.statistics import borrow, cell_weight, r_hat, shrink, sigma
 
@@ -59,7 +58,7 @@ _HOMES = {
     "sigma": "statistics",
     "squared_dummy_gradient": "lipirm",
     "squared_residual": "losses",
-    "sum_over_ranks": "ranks",
+    "sum_over_ranks": "domains",
 }
 
 

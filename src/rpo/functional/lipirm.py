@@ -6,9 +6,15 @@ import torch
 from torch import Tensor, nn
 
 from rpo.exceptions import InputError
-from rpo.functional.domains import domain_mean, domain_share, domain_sum, place_in_domain
+from rpo.functional.domains import (
+    domain_mean,
+    domain_share,
+    domain_sum,
+    largest_over_ranks,
+    place_in_domain,
+    sum_over_ranks,
+)
 from rpo.functional.losses import Task, check_task, sample_dummy_gradient, sample_loss
-from rpo.functional.ranks import largest_over_ranks, sum_over_ranks
 from rpo.functional.rows import check_module
 from rpo.functional.slope import output_and_slope
 

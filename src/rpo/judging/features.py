@@ -11,10 +11,10 @@ from rpo.functional.heterogeneity import Heterogeneity, heterogeneity
 from rpo.functional.ridge import Array
 from rpo.functional.turned import recalibrated
 from rpo.grouping.folds import content
+from rpo.io import Show
 from rpo.judging.noise import ORDINARY_QUANTILE
 from rpo.judging.residuals import Expected, Problem, out_of_row
 from rpo.mapped import blocks
-from rpo.progress import Show
 
 SHARE = 0.06  # of the residuals' variance: curves, products and real tables stay below .04, confounders are above .1
 FURTHER = 0.02  # the same once a feature was found: what one confounder explains, a second of its kind hardly adds to

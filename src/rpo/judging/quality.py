@@ -12,7 +12,7 @@ from rpo.exceptions import InputError
 from rpo.frames.preparing import FEWEST_ROWS, Prepared
 from rpo.functional.ridge import Array
 from rpo.grouping.strata import NamedStrata, check_grouping
-from rpo.io import AskedTask, Grouping, one_thread
+from rpo.io import AskedTask, Grouping, Show, one_thread
 from rpo.judging.columns import judge_columns
 from rpo.judging.features import Suspicion, features_table, suspicious, with_trust
 from rpo.judging.inputs import given_predictions, prepared, row_weights, unit_codes
@@ -35,7 +35,6 @@ from rpo.judging.tables import (
     slopes_table,
     sources,
 )
-from rpo.progress import Show
 
 __all__ = ["Quality", "judge", "quality"]
 

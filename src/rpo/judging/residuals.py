@@ -15,10 +15,10 @@ from sklearn.utils.validation import has_fit_parameter
 from rpo.exceptions import InputError
 from rpo.functional.ridge import Array
 from rpo.grouping.folds import Folds, content, folds_by_content, folds_by_group
+from rpo.io import Bar, Show
 from rpo.judging.bases import Binned, Coarse
 from rpo.judging.learners import Additive, automatic, fit_boosted, named, predict_boosted
 from rpo.mapped import blocks
-from rpo.progress import Bar, Show
 
 FOLDS = 4
 MOST_ROWS = 20_000  # models see at most so many; statistics see all

@@ -11,11 +11,11 @@ from scipy.special import stdtr
 from rpo.functional.ridge import Array
 from rpo.functional.significance import SURE
 from rpo.grouping.folds import Folds, content, folds_by_group
+from rpo.io import Bar
 from rpo.judging.levels import label_noise, number_noise
 from rpo.judging.quality import Quality
 from rpo.judging.residuals import Expected, Problem, sample_by_domain, stacked
 from rpo.models.learners import Learners, fitted, outputs
-from rpo.progress import Bar
 
 FOLDS = 5
 MUCH = 1.05  # times the error: more is a price for weights that noise cannot explain

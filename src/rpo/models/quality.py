@@ -22,7 +22,7 @@ from rpo.frames.preparing import WITHOUT_DOMAIN, Prepared, check_moments, check_
 from rpo.functional.ridge import Array
 from rpo.grouping import NamedStrata
 from rpo.grouping.strata import codes
-from rpo.io import Grouping, one_thread
+from rpo.io import Bar, Grouping, Show, one_thread
 from rpo.judging.quality import Quality, judge
 from rpo.judging.residuals import Problem
 from rpo.models.decision import Candidate, Trial, decided, figures, permuted, trial_of
@@ -41,7 +41,6 @@ from rpo.models.learners import (
 )
 from rpo.models.new_domains import NewDomains
 from rpo.models.reference import reference_of
-from rpo.progress import Bar, Show
 
 FEWEST_JUDGED = 40  # rows: of fewer nothing is said about their quality
 CHOICES = ("auto", "on", "off")

@@ -3,9 +3,9 @@
 from functools import partial
 
 from rpo.paper.cmnist import OURS, RPO, columns, data_of, fair, literal, make
+from rpo.studies.figures import View
 from rpo.studies.metrics import METRICS
 from rpo.studies.results import Results
-from rpo.studies.view import View
 from rpo.studies.words import is_worse
 
 SETTINGS = (1, 7)

@@ -9,11 +9,11 @@ from pydantic import JsonValue
 from rpo.exceptions import InputError
 from rpo.paper.data.colored import colored_setting
 from rpo.paper.table1 import CONTROLLED
+from rpo.studies.figures import View
 from rpo.studies.metrics import METRICS
 from rpo.studies.results import Results
 from rpo.studies.specification import DataSpec, Number, Training
 from rpo.studies.study import Profile, Row, Setting, Study, get_profile, grid
-from rpo.studies.view import View
 from rpo.studies.words import across, controls, ranking
 
 SETTINGS = tuple(range(1, 15))

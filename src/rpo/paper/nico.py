@@ -6,10 +6,10 @@ from statistics import fmean
 
 from rpo.functional.significance import compare
 from rpo.paper.cmnist import COMPARISON, CONTROLS, RPO, columns, comparison, fair, literal, summary
-from rpo.studies.records import Record
+from rpo.studies.figures import View
 from rpo.studies.specification import DataSpec, Training
+from rpo.studies.store import Record
 from rpo.studies.study import Profile, Row, Setting, Study, get_profile, grid
-from rpo.studies.view import View
 
 RULE = "validation"  # the paper's: "grid search on an independently divided validation set"
 SETTING = 13  # the paper's corruption of NICO

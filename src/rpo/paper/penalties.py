@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 
 from rpo.engine import Config, mlp, train
+from rpo.io import Bar, Show
 from rpo.paper.cmnist import BATCH, HIDDEN, LITERAL, PROFILES
 from rpo.paper.data.colored import DOMAINS, Setting, colored_mnist, colored_setting
-from rpo.progress import Bar, Show
 from rpo.studies.page import link, put
 from rpo.studies.problems import load
 from rpo.studies.specification import DataSpec

@@ -9,11 +9,11 @@ from pydantic import JsonValue
 
 from rpo.exceptions import InputError
 from rpo.functional.significance import LEVELS, SURE, compare, holm, paired_interval
+from rpo.studies.figures import View
 from rpo.studies.metrics import METRICS
 from rpo.studies.results import Results
 from rpo.studies.specification import DataSpec, Judged, Number, Training
 from rpo.studies.study import Profile, Row, Setting, Study, get_profile
-from rpo.studies.view import View
 from rpo.studies.words import listed
 
 WEIGHTS, PERMUTED, UNIFORM, KNOWN = "RPO-weights", "weights permuted", "weights uniform", "weights by the true noise"

@@ -7,11 +7,10 @@ from pydantic import JsonValue
 
 from rpo.functional.significance import SURE
 from rpo.paper.cmnist import MAIN, PERMUTED, RPO, comparison, fair, make
-from rpo.studies.figures import Curve, curves_figure
+from rpo.studies.figures import Curve, View, curves_figure
 from rpo.studies.results import Results
 from rpo.studies.specification import DataSpec
 from rpo.studies.study import Setting, Study
-from rpo.studies.view import View
 
 TITLE = "Colored-MNIST: accuracy as the corruption grows"
 # Where two of the three are held while the third varies: settings 1 to 14 have the same keep and flip.

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 
+from rpo.studies.figures import View
 from rpo.studies.results import Results
 from rpo.studies.specification import DataSpec, Number, Training
 from rpo.studies.study import Profile, Row, Setting, Study, get_profile, grid
-from rpo.studies.view import View
 from rpo.studies.words import controls, listed, ranking
 
 TITLE = "Table 1: test MSE on the domain never seen"

@@ -15,11 +15,11 @@ from distributed import Worker, WorkerPlugin
 from rpo.engine.plugins import packed, unpack
 from rpo.studies.outside import is_outside
 from rpo.studies.problems import load
-from rpo.studies.records import Record
 from rpo.studies.scheduler import connect
 from rpo.studies.specification import Run
 from rpo.studies.spread import check_workers, mapped, scheduler_needed
 from rpo.studies.stacks import run_stack
+from rpo.studies.store import Record
 
 
 @dataclass(frozen=True)

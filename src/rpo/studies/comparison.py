@@ -17,15 +17,13 @@ from rpo.frames.preparing import Prepared, prepare
 from rpo.functional.significance import paired, paired_interval
 from rpo.functional.statistics import MIN_ROWS
 from rpo.grouping import NamedStrata
-from rpo.io import AskedTask, Grouping
+from rpo.io import AskedTask, Grouping, Show
 from rpo.methods import get_method
 from rpo.methods import methods as registered
-from rpo.progress import Show
-from rpo.studies.records import Record
 from rpo.studies.runner import cluster_at, execute, plan
 from rpo.studies.selection import chosen, get_rule
 from rpo.studies.specification import DataSpec, Number, Training
-from rpo.studies.store import Store
+from rpo.studies.store import Record, Store
 from rpo.studies.study import Row, Setting, Study
 from rpo.studies.table_learners import QUALITY, learner_errors, missing, names_of
 from rpo.studies.table_problem import NAME, Folds, dealt, encoded, table_file, use_folder, write_folds

@@ -1,9 +1,12 @@
-"""Results as figures: bars as the paper draws them; where there are many settings, dots or curves with bands."""
+"""Results as figures: bars as the paper draws them; where there are many settings, dots or curves with bands.
+
+And `View`, how a study is shown: which rules, under which name and title, beside which quoted figures, in which words.
+"""
 
 import io
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
@@ -13,10 +16,14 @@ from scipy.special import stdtrit
 
 from rpo.io import write_whole
 from rpo.studies.metrics import METRICS
-from rpo.studies.results import Cell, Results
+from rpo.studies.results import Cell, Correction, Results, make_results
+from rpo.studies.selection import RULES, Rule, get_rule
+from rpo.studies.store import Record
+from rpo.studies.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
 
 # Told apart without colour as well, by their marks.
 INKS = ("#7f7f7f", "#c77b0a", "#2a8c62", "#1f4e8c", "#b04a6e", "#6b4fa0", "#4a9bb5")
@@ -166,3 +173,36 @@ def write_figure(results: Results, folder: Path, name: str) -> list[Path]:
         caption = "\n".join(fill(f"{key}: {words}", 62 * panels) for key, words in results.protocol)
         figure.supxlabel(caption, fontsize=7, ha="left", x=0.01, color="#444444")
         return save(figure, folder, name)
+
+
+@dataclass(frozen=True)
+class View:
+    """A study with all that its results, figure and page need besides the records."""
+
+    name: str
+    """Of the files, and of the marks in a page."""
+    study: Study
+    title: str
+    words: Callable[[Results], list[str]]
+    printed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Columns to quote."""
+    rule: str | None = None
+    """A rule of its own, whichever is asked for."""
+    figure: "Callable[[Results], Figure] | None" = None
+    """How the results are drawn, if not as bars or dots."""
+
+    def draw(self, results: Results, folder: Path) -> list[Path]:
+        """The figure as PNG and SVG; the paths."""
+        if self.figure is None:
+            return write_figure(results, folder, self.name)
+        return save(self.figure(results), folder, self.name)
+
+    def by_rule(self, records: Mapping[str, Record], rule: Rule, correction: Correction) -> list[Results]:
+        """The results under the rule asked for, then under every other; one alone if the view has a rule of its own."""
+        first = rule if self.rule is None else get_rule(self.rule)
+        others = [other for other in RULES.values() if other is not first and self.rule is None]
+        return [
+            make_results(self.study, records, rule, title=self.title, correction=correction, printed=self.printed)
+            for rule in (first, *others)
+            if self.study.leave_one_out or rule.name != "leave-one-out"
+        ]

@@ -12,7 +12,7 @@ from rpo.functional.domains import domain_mean
 from rpo.functional.lipirm import dummy_gradient
 from rpo.functional.losses import probability, sample_loss
 from rpo.studies.problems import Problem
-from rpo.studies.records import DIGITS, Measured
+from rpo.studies.store import DIGITS, Measured
 
 
 @dataclass(frozen=True)

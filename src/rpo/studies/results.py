@@ -11,8 +11,8 @@ import numpy as np
 from rpo.exceptions import InputError
 from rpo.functional.significance import Comparison, compare, holm, stars
 from rpo.studies.metrics import METRICS
-from rpo.studies.records import Record, versions
 from rpo.studies.selection import Rule, chosen, metric_of
+from rpo.studies.store import Record, versions
 from rpo.studies.study import Row, Setting, Study
 
 Correction = Literal["none", "holm"]

@@ -10,13 +10,12 @@ import torch
 
 from rpo.engine.plugins import packed, unpack
 from rpo.exceptions import InputError
-from rpo.progress import Bar, Show
+from rpo.io import Bar, Show
 from rpo.studies.outside import is_outside
-from rpo.studies.records import Record
 from rpo.studies.scheduler import reached
 from rpo.studies.specification import Run, canonical
 from rpo.studies.stacks import pack, run_stack
-from rpo.studies.store import Store
+from rpo.studies.store import Record, Store
 from rpo.studies.workers import shared
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from statistics import fmean
 
 from rpo.exceptions import InputError
 from rpo.studies.metrics import METRICS
-from rpo.studies.records import Measured, Record
+from rpo.studies.store import Measured, Record
 from rpo.studies.study import Row, Setting, Study
 
 # The smaller the better; None if the run lacks what the rule looks at.

@@ -111,9 +111,8 @@ def complete(run: Run) -> Run:
     ({'c': 0.001, 'lr': 0.01}, [1.0, 0.6, 0.3])
     """
     from rpo.methods import get_method
-    from rpo.studies.outside import is_outside
+    from rpo.studies.outside import REFERENCES, is_outside
     from rpo.studies.problems import get_problem
-    from rpo.studies.references import REFERENCES
 
     loader = inspect.signature(get_problem(run.data.name)).parameters.values()
     defaults = {p.name: p.default for p in loader if p.default is not p.empty and p.name != "seed"}

@@ -1,21 +1,89 @@
-"""Records on disk, one file a run, named by the run's hash."""
+"""What is kept of a run: its specification, what was measured or why it failed, the time, the versions.
+
+On disk it is one file a run, named by the run's hash.
+"""
 
 import json
+import math
 import os
+import platform
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any, Literal
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from rpo.exceptions import InputError
 from rpo.io import hold, make_folder, remove_temporaries, write_whole
-from rpo.studies.records import Record
-from rpo.studies.specification import Run, canonical, sha256
+from rpo.studies.specification import Frozen, Run, canonical, sha256
 
+DIGITS = 6  # significant digits kept: fewer than the eight or nine that do not depend on the stack
 WRITERS = 8
 OURS = ("runs", "learners", "tables")  # what a study, and a comparison on a table, keep in its folder
+
+
+class Measured(Frozen):
+    """Risks by domain: never averaged here, so that any rule can be applied later."""
+
+    validation_risk: list[float]
+    validation_irm: list[float]
+    """(d/dw R_e(w f))² of each training domain, on its validation rows."""
+    left_out_risk: list[float | None] | None = None
+    """Risk on each training domain of the model trained without it; None where that training failed."""
+    test: dict[str, dict[str, float]]
+    """Metrics of each test domain."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _round(cls, given: dict[str, Any]) -> dict[str, Any]:
+        rounded: dict[str, Any] = rounded_values(given)
+        return rounded
+
+    @property
+    def finite(self) -> bool:
+        """Whether every number of the whole model is one."""
+        numbers = [*self.validation_risk, *self.validation_irm]
+        numbers += [value for metrics in self.test.values() for value in metrics.values()]
+        return all(map(math.isfinite, numbers))
+
+
+class Record(Frozen):
+    """One run, done or failed."""
+
+    run: Run
+    status: Literal["done", "failed"]
+    reason: str | None = None
+    measured: Measured | None = None
+    seconds: float = Field(ge=0)
+    """CPU seconds of the stack, shared equally by its runs."""
+    versions: dict[str, str]
+
+
+def rounded_values(value: Any) -> Any:
+    """Every float in a nest of lists and dictionaries, to six significant digits.
+
+    >>> rounded_values({"a": [1.23456789, None, 2]})
+    {'a': [1.23457, None, 2]}
+    """
+    if isinstance(value, dict):
+        return {key: rounded_values(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [rounded_values(item) for item in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+
+
+@cache
+def versions() -> dict[str, str]:
+    """What a result may depend on besides its specification.
+
+    >>> sorted(versions())
+    ['numpy', 'python', 'rpo', 'torch']
+    """
+    return {name: version(name) for name in ("rpo", "torch", "numpy")} | {"python": platform.python_version()}
 
 
 class Store:

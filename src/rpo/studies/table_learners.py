@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from rpo.exceptions import InputError, OneDomainWarning
 from rpo.frames.preparing import Prepared
 from rpo.grouping import NamedStrata
-from rpo.io import Grouping, make_folder, read_regular, write_whole
+from rpo.io import Bar, Grouping, Show, make_folder, read_regular, write_whole
 from rpo.models import QualityClassifier, QualityRegressor
 from rpo.models.learners import constant, linear, trees
-from rpo.progress import Bar, Show
 from rpo.studies.specification import sha256
 from rpo.studies.table_problem import Folds
 from rpo.studies.workers import shared

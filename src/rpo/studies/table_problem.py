@@ -21,10 +21,9 @@ from rpo.functional.losses import Task
 from rpo.functional.statistics import MIN_ROWS
 from rpo.grouping import find_strata
 from rpo.grouping.strata import GROUPINGS, chosen_grouping
-from rpo.io import Grouping, read_regular, write_whole
+from rpo.io import Bar, Grouping, Show, read_regular, write_whole
 from rpo.judging import residuals
 from rpo.judging.levels import label_noise, number_noise
-from rpo.progress import Bar, Show
 from rpo.studies.problems import Problem, problem
 
 NAME = "table"

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from rpo.exceptions import InputError
 from rpo.frames.columns import Column, as_text, typed
 from rpo.functional.ridge import Array
+from rpo.io import Bar
 from rpo.models import QualityClassifier, QualityRegressor
 from rpo.models.inputs import numbers
 from rpo.models.new_domains import outputs_of
-from rpo.progress import Bar
 from rpo.tables.model import TableModel, completed
 from rpo.tables.new_domain import VERDICTS, Part, Training, Verdict, against
 from rpo.tables.new_sums import NewDomain, NewRows, new_domains, new_sums

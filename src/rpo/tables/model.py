@@ -13,11 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from rpo.exceptions import InputError
 from rpo.frames.columns import Column, as_text, check_reach, names_of, transform, typed
 from rpo.frames.preparing import Prepared
-from rpo.io import Grouping, Task, few
+from rpo.io import Grouping, Show, Task, few
 from rpo.judging.learners import NAMED
 from rpo.models import QualityClassifier, QualityRegressor
 from rpo.models.intervals import How
-from rpo.progress import Show
 
 OURS, PLAIN = "rpo", "erm-l2"  # the method compared with plain training
 AUTO = "auto"

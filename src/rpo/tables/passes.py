@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpo.exceptions import InputError
-from rpo.io import remove_temporaries, write_whole
-from rpo.progress import Bar, Show
+from rpo.io import Bar, Show, remove_temporaries, write_whole
 from rpo.tables.dataset import Dataset, Part, UnreadableError
 
 Given = dict[str, NDArray[Any]]

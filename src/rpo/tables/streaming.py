@@ -13,13 +13,12 @@ from rpo.exceptions import InputError
 from rpo.frames import prepare
 from rpo.frames.preparing import Prepared
 from rpo.grouping import ColumnStrata, Strata
-from rpo.io import AskedTask, Grouping, few, one_thread
+from rpo.io import AskedTask, Grouping, Show, few, one_thread
 from rpo.judging import Quality
 from rpo.judging.many import ColumnRuler, Ruler, of_all_rows
 from rpo.judging.many.sums import Sums
 from rpo.judging.quality import Seen, look, told
 from rpo.judging.result import Scope
-from rpo.progress import Show
 from rpo.tables.dataset import Dataset, skipped_words
 from rpo.tables.drawing import SAMPLE_ROWS, Counting, Drawing, Drawn, check_counts, counted, drawn, shares
 from rpo.tables.measuring import Measures, Measuring, Roles, measured

@@ -9,7 +9,7 @@ from rpo.paper.real.page import section
 from rpo.paper.real.results import bootstrap, make_results, ratios_of
 from rpo.paper.real.study import ROWS, real_study
 from rpo.paper.real.words import answer, direction, figure_of
-from rpo.studies.records import Measured, Record
+from rpo.studies.store import Measured, Record
 
 LOSS = {"ridge": 1.0, "hgb": 4.0, "forest": 2.25, "quality-auto": 0.81}
 

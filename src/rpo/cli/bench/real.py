@@ -19,11 +19,11 @@ Frozen = Annotated[str, typer.Option(help="The commit at which the rules were fr
 
 @command(without=("selection", "correction", "add", "plugin"))
 def real(asked: Asked, tables: Tables = "", frozen: Frozen = "") -> None:
-    """Real tables, whole domains held out: stock learners, peers, our networks, and Quality with its controls.
+    r"""Real tables, whole domains held out: stock learners, peers, our networks, and Quality with its controls.
 
     'quick' has eight tables and four learners, as they are and with 30 % of the domains bad; 'paper' all tables, rows
     and settings, cut to two hours on two cores; 'full' cuts nothing. `rpo data get tables` fetches the tables;
-    `pip install 'rpo[real]'` the peers, and those that are not installed are named. Goes on where it stopped.
+    `pip install 'rpo\[real]'` the peers, and those that are not installed are named. Goes on where it stopped.
 
     [bold]Examples[/bold]
 

@@ -14,11 +14,11 @@ from rpo.cli.tables import Cluster, Plugin, load_plugins
 from rpo.io import console, printable
 
 if TYPE_CHECKING:
+    from rpo.studies.figures import View
     from rpo.studies.results import Results
     from rpo.studies.runner import Records
     from rpo.studies.specification import Run
     from rpo.studies.store import Store
-    from rpo.studies.view import View
 
 
 ADDED = "Methods added"

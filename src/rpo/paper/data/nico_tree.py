@@ -121,7 +121,7 @@ def _walk(root: Path) -> Iterator[Path]:
 
 def _judge(root: Path, placed: list[tuple[Path, Place]]) -> list[tuple[str, Trouble | None]]:
     """Content hash and trouble of each file, from the cache where size and date are those of then."""
-    from rpo.progress import Bar
+    from rpo.io import Bar
 
     saved = cache_folder() / "nico" / f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:20]}.json"
     try:

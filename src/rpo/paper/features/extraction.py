@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from torch import nn
 
 from rpo.datasets.fetching import Say, cache_folder
+from rpo.io import Bar, Show
 from rpo.paper.data.album import Album
 from rpo.paper.features.backbone import Backbone, get_backbone
 from rpo.paper.features.shelf import Shelf
-from rpo.progress import Bar, Show
 
 SHARD = 128  # pictures: the work that a kill may lose
 

@@ -26,9 +26,9 @@ from rpo.io import one_thread
 from rpo.models.learners import constant, lightgbm
 from rpo.paper.real.folds import Fold, make_fold
 from rpo.studies.outside import Outcome
-from rpo.studies.records import Measured
 from rpo.studies.rules import fingerprint
 from rpo.studies.specification import Run
+from rpo.studies.store import Measured
 
 Array = NDArray[np.float64]
 ROUNDS = 100  # of boosting, as every library here has it by default

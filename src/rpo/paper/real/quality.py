@@ -17,7 +17,7 @@ from rpo.models.learners import Stack, fitted, learners_of
 from rpo.paper.real.folds import Fold
 from rpo.paper.real.learners import boosting, codes, domain_codes, installed, measured, timed
 from rpo.studies.outside import Outcome
-from rpo.studies.records import Measured
+from rpo.studies.store import Measured
 
 Array = NDArray[np.float64]
 ESTIMATORS = ("linear", "trees", "auto")

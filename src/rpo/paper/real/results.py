@@ -13,7 +13,7 @@ from rpo.datasets.recipes import recipe_of
 from rpo.functional.significance import SURE, holm, paired
 from rpo.paper.real.quality import ESTIMATORS
 from rpo.paper.real.study import BEST_OF, DETECTION, ROWS, RealStudy
-from rpo.studies.records import Record
+from rpo.studies.store import Record
 
 Array = NDArray[np.float64]
 DRAWS = 10_000  # of the bootstrap over tables

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from rpo.engine.machine import WORTH_SHARING, threads_for
+from rpo.engine.config import WORTH_SHARING, threads_for
 
 
 def elsewhere():
