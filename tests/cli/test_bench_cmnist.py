@@ -33,7 +33,9 @@ def test_cmnist_under_both_protocols(cut, command, tmp_path):
         assert (tmp_path / "figures" / f"{name}.png").exists()
     text = page.read_text()
     assert "rpo bench cmnist --settings 1,7 --digits sklearn --profile quick" in text
-    assert "irm | validation | formula | oracle" in text
+    whole = (tmp_path / "tables" / "cmnist.html").read_text()
+    for words in ("Smallest mean IRM penalty", "ORACLE", "Risk at home"):
+        assert words in whole, words
     # The ablation finds its runs done.
     code, out, _ = command("bench", "ablation", "--digits", "sklearn", "--jobs", 1, "--out", tmp_path, "--dry-run")
     assert out.startswith("36 runs, 36 done, 0 to do")
@@ -62,6 +64,15 @@ def test_penalties(cut, command, tmp_path):
     assert "1 (Bad Domain)" in out
     assert f"The figure is {tmp_path / 'penalties.png'}" in out
     assert "rpo bench penalties --digits sklearn --profile quick" in page.read_text()
+    # The same from a file of records, without training.
+    file = tmp_path / "penalties.jsonl.gz"
+    before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.stem in ("penalties", "page")}
+    assert command(*words, "--records-out", file)[0] == 0
+    assert command(*words, "--records", file)[:2] == (0, out)
+    assert {path: path.read_bytes() for path in before} == before
+    code, _, said = command(*words, "--records", file, "--settings", "1,2")
+    assert code == 2
+    assert "lack the penalties of 2 trainings" in said
     code, out, _ = command(*words[:-2], "--settings", "1", "--json")
     assert json.loads(out)["settings"][0]["setting"] == "1 (Bad Domain)"
 

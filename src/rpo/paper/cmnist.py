@@ -21,7 +21,8 @@ SETTINGS = tuple(range(1, 15))
 RPO, SAME_FORM = "RPO", "IRM + lip, same sum form"
 PERMUTED, UNIFORM = "RPO, penalties permuted", "RPO, penalties uniform"
 COMPARISON, OURS, CONTROLS = "Comparison methods", "RPO", "Controls"
-MAIN = ("ERM + l2", "IRM + l2", "IRM + lip", RPO, SAME_FORM, PERMUTED, UNIFORM)
+PEN, LIP = "RPO-Pen", "RPO-Lip"
+MAIN = ("ERM + l2", "IRM + l2", "IRM + lip", "V-REx", PEN, LIP, RPO, SAME_FORM, PERMUTED, UNIFORM)
 
 PROFILES = {
     "quick": Profile(seeds=2, steps=200),
@@ -82,8 +83,8 @@ def fair() -> tuple[Row, ...]:
     """
     strength = grid(strength=STRENGTH)
     return (
-        Row("RPO-Pen", "rpo-pen", strength, FAIR, section=OURS),
-        Row("RPO-Lip", "rpo-lip", strength, FAIR, section=OURS),
+        Row(PEN, "rpo-pen", strength, FAIR, section=OURS),
+        Row(LIP, "rpo-lip", strength, FAIR, section=OURS),
         Row(RPO, "rpo", strength, FAIR, section=OURS),
         Row(PERMUTED, "rpo-permuted", strength, FAIR, section=CONTROLS, ranked=False),
     )
@@ -93,8 +94,8 @@ def literal() -> tuple[Row, ...]:
     """RPO, its ablations and controls to the paper's letter, nothing tuned."""
     same = {**SPLIT, "reduction": "sum"}
     return (
-        Row("RPO-Pen", "rpo-pen", options=LITERAL, section=OURS),
-        Row("RPO-Lip", "rpo-lip", options=LITERAL, section=OURS),
+        Row(PEN, "rpo-pen", options=LITERAL, section=OURS),
+        Row(LIP, "rpo-lip", options=LITERAL, section=OURS),
         Row(RPO, "rpo", options=LITERAL, section=OURS),
         Row(SAME_FORM, "irm-lip", grid({"lam": "formula"}, eta=(1.0,)), same, section=CONTROLS, ranked=False),
         Row(PERMUTED, "rpo-permuted", options=LITERAL, section=CONTROLS, ranked=False),
@@ -105,7 +106,7 @@ def literal() -> tuple[Row, ...]:
 def columns(data: Mapping[str, DataSpec]) -> tuple[Setting, ...]:
     """Each data set in accuracy and in AUC."""
     return tuple(
-        Setting(f"{label}, {METRICS[metric].words}", spec, metric=metric)
+        Setting(f"{label}, {METRICS[metric].words}", spec, metric=metric, panel=label, mark=METRICS[metric].words)
         for label, spec in data.items()
         for metric in ("accuracy", "auc")
     )
@@ -166,9 +167,8 @@ def cmnist(
     [('cmnist', 31), ('cmnist-literal', 33)]
     """
     if methods not in ("all", "main"):
-        raise InputError(
-            f"methods must be 'all', or 'main' for {', '.join(MAIN[:4])} and the controls, got {methods!r}"
-        )
+        main = f"{', '.join(MAIN[:4])}, {RPO}, its halves and controls"
+        raise InputError(f"methods must be 'all', or 'main' for {main}, got {methods!r}")
     others = tuple(row for row in comparison() if methods == "all" or row.label in MAIN)
     ours = [tuple(row for row in rows if methods == "all" or row.label in MAIN) for rows in (fair(), literal())]
     where = columns(data_of(numbers_of(settings), digits))
