@@ -14,7 +14,7 @@ from rpo.studies.render import markdown_table, protocol_lines, to_csv, to_html
 from rpo.studies.results import Results, seeds_text
 from rpo.studies.study import Row, Setting
 
-MOST_ROWS, BEST = 24, 5  # on a page; of more methods to compare with, as many
+MOST_ROWS, MOST_CELLS, BEST = 24, 100, 5  # on a page; of more methods to compare with, the best few
 LONG = ("- grid:", "- reduction and scheme:")  # beside the page, with the whole table
 
 
@@ -100,17 +100,16 @@ def short_table(results: Results) -> str:
     if results.tall:
         return over_settings(results)
     study = results.study
+    if len(study.rows) <= MOST_ROWS and len(study.rows) * len(study.settings) <= MOST_CELLS:
+        return markdown_table(results)
     left = []
-    metric = study.settings[0].metric
-    if len(study.rows) > MOST_ROWS and any(setting.metric != metric for setting in study.settings):
-        study = replace(study, settings=tuple(s for s in study.settings if s.metric == metric))
+    first = tuple(setting for setting in study.settings if setting.metric == study.settings[0].metric)
+    if len(first) < len(study.settings):
         left.append("other metrics")
-    if len(study.rows) > MOST_ROWS:
-        kept = _kept_rows(results, study.settings)
-        left.append(f"{len(study.rows) - len(kept)} further methods, none of them among the best {BEST} by mean rank")
-        study = replace(study, rows=kept)
-    table = markdown_table(replace(results, study=study))
-    return f"{table}\n\nLeft out here: {'; '.join(left)}." if left else table
+    kept = _kept_rows(results, first)
+    left.append(f"{len(study.rows) - len(kept)} methods that are not among the best {BEST} by mean rank")
+    table = markdown_table(replace(results, study=replace(study, settings=first, rows=kept)))
+    return f"{table}\n\nLeft out here: {'; '.join(left)}."
 
 
 def _kept_rows(results: Results, settings: Sequence[Setting]) -> tuple[Row, ...]:

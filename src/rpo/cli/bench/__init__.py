@@ -2,7 +2,7 @@
 
 import typer
 
-from rpo.cli.bench import ablation, cmnist, nico, penalties, quality_weights, real, severity, table1
+from rpo.cli.bench import ablation, cmnist, nico, penalties, quality_weights, readings, real, severity, table1
 
 app = typer.Typer(help="Run the paper's experiments.", no_args_is_help=True, rich_markup_mode="rich")
 
@@ -19,4 +19,5 @@ app.command("penalties")(penalties.penalties)
 app.command("severity")(severity.severity)
 app.command("nico")(nico.nico)
 app.command("quality-weights")(quality_weights.quality_weights)
+app.command("readings")(readings.readings)
 app.command("real")(real.real)
