@@ -63,6 +63,19 @@ def test_no_page_is_long(page):
     assert len(prose(page.read_text(encoding="utf-8"))) <= MOST_WORDS
 
 
+@pytest.mark.parametrize("page", sorted(DOCS.glob("results/*.md")), ids=lambda page: page.name)
+def test_no_page_of_results_is_long_tables_and_all(page):
+    assert len(page.read_text(encoding="utf-8").split()) <= 2000
+
+
+def test_no_figure_is_large_and_none_is_left_over():
+    texts = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    for figure in (path for path in DOCS.glob("figures/**/*") if path.suffix in (".png", ".svg", ".jpg")):
+        assert figure.stat().st_size <= 150_000, figure
+        # Studies write both kinds, and pages show one.
+        assert any(f"{figure.parent.name}/{figure.stem}{kind})" in texts for kind in (".png", ".svg", ".jpg")), figure
+
+
 def test_every_page_is_in_the_navigation():
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
     named = re.findall(r": (\S+\.md)$", text, flags=re.M)

@@ -1,10 +1,10 @@
-"""`rpo bench cmnist|ablation|penalties|severity` as people call them, on the small digits, cut down to seconds."""
+"""`rpo bench` of Colored-MNIST as people call it, on the small digits, cut down to seconds."""
 
 import json
 
 import pytest
 
-from rpo.paper import cmnist, severity
+from rpo.paper import cmnist, readings, severity
 from rpo.studies.figures import Curve
 from rpo.studies.study import Profile
 
@@ -91,3 +91,21 @@ def test_bad_words_are_one_line_and_code_two(command, tmp_path, words, says):
     assert code == 2
     assert says in err
     assert err.count("\n") == 1
+
+
+def test_readings(monkeypatch, command, tmp_path):
+    tiny = readings.Profile(seeds=2, levels=(2, 1, 1, 1), steps={"2": 2})
+    monkeypatch.setitem(readings.PROFILES, "quick", tiny)
+    file, page = tmp_path / "readings.jsonl.gz", tmp_path / "page.md"
+    words = ("bench", "readings", "--jobs", 1, "--page", page, "--figures", tmp_path / "figures")
+    code, out, err = command(*words, "--out", tmp_path / "out", "--records-out", file)
+    assert code == 0, err
+    assert "of 6 readings by accuracy" in out
+    folders = [tmp_path / name for name in ("figures", "tables")]
+    made = {path: path.read_bytes() for path in (page, *(path for folder in folders for path in folder.iterdir()))}
+    assert {path.name for path in made} == {"page.md", "readings.png", "readings.svg", "readings.csv"}
+    assert command(*words, "--out", tmp_path / "other", "--records", file)[:2] == (0, out)
+    assert {path: path.read_bytes() for path in made} == made
+    code, out, _ = command("bench", "readings", "--out", tmp_path / "other", "--records", file, "--json")
+    assert code == 0
+    assert len(json.loads(out)["comparisons"]) == 2 * 2 * (4 + 4 + 6)

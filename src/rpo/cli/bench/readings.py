@@ -59,6 +59,6 @@ def readings(asked: Asked) -> None:
         counts += [sum(one.sure and sign * one.difference > 0 for one in some) for sign in (1, -1)]
         shown.add_row(rival, *map(str, (*counts, len(some))))
     console().print(shown)
-    for line in lines[:4]:
+    for line in lines[:5]:
         typer.echo(f"- {line.replace('**', '')}")
     typer.echo(f"\nThe figure is {drawn[0]}; every comparison is in {table}.")
