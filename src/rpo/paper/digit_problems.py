@@ -31,7 +31,8 @@ def colored_twice(**options: Any) -> Problem:
     Colours follow the label in it as it is, so that its pictures are others, too.
     """
     found = colored(**options)
-    return replace(found, tests=found.tests | {"clean": colored(**{**options, "test_label_noise": 0.0}).tests["test"]})
+    clean = colored(**{**options, "test_label_noise": 0.0})
+    return replace(found, tests={**found.tests, "clean": clean.tests["test"]})
 
 
 @problem("digits")
