@@ -120,7 +120,7 @@ def curve_table(results: RealResults) -> str:
     return _markdown(["unevenness", *estimators], lines)
 
 
-def _with_cases(one: Mapping[str, Any]) -> str:
+def _with_cases(one: Mapping[Any, Any]) -> str:
     cases = "1 case" if one["cases"] == 1 else f"{one['cases']} cases"
     return f"{shown(one['ratio'], one['low'], one['high'])}, {cases}"
 
