@@ -16,7 +16,7 @@ SETTING = 13  # the paper's corruption of NICO
 
 PROFILES = {
     "quick": Profile(seeds=3, steps=300, grid=2),
-    "paper": Profile(seeds=5, steps=300, grid=3),
+    "paper": Profile(seeds=10, steps=300, grid=2),
 }
 HEAD, CHANNELS, BATCH = (64,), (16, 32, 64), 64
 SCREENED = "ERM, screened features"
