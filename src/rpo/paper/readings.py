@@ -7,10 +7,11 @@ p-values corrected by Holm for all comparisons of a metric.
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
+from operator import attrgetter
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -216,16 +217,25 @@ def readings(profile: str = "quick", *, seeds: int | None = None) -> Readings:
     return Readings((*data, Factor(STEPS.name, size.steps), FORM), tuple(range(seeds or size.seeds)))
 
 
-def tally(found: Sequence[Compared]) -> str:
-    """How many comparisons fall which way."""
-    above = sum(one.difference > 0 for one in found)
-    better, worse = (sum(one.sure and sign * one.difference > 0 for one in found) for sign in (1, -1))
-    low = [one for one in found if one.p_paired is not None and one.p_paired < SURE]
-    alone = [sum(sign * one.difference > 0 for one in low) for sign in (1, -1)]
-    return (
-        f"above in {above} of {len(found)}, surely better in {better}, surely worse in {worse} "
-        f"(before the correction in {alone[0]} and {alone[1]})"
-    )
+def tally(found: Sequence[Compared]) -> dict[str, int]:
+    """How many comparisons fall which way: by the means alone, surely, and surely if it were the only comparison."""
+
+    def count(p: Callable[[Compared], float | None], sign: int) -> int:
+        return sum((value := p(one)) is not None and value < SURE and sign * one.difference > 0 for one in found)
+
+    return {
+        "RPO above": sum(one.difference > 0 for one in found),
+        "surely better": count(attrgetter("p"), 1),
+        "surely worse": count(attrgetter("p"), -1),
+        "better, uncorrected": count(attrgetter("p_paired"), 1),
+        "worse, uncorrected": count(attrgetter("p_paired"), -1),
+        "readings": len(found),
+    }
+
+
+def tallies(found: Sequence[Compared]) -> dict[str, dict[str, int]]:
+    """By rival, on accuracy."""
+    return {rival: tally(of(found, "accuracy", rival)) for rival in dict.fromkeys(one.rival for one in found)}
 
 
 def of(found: Sequence[Compared], metric: str, *rivals: str) -> list[Compared]:
@@ -264,9 +274,17 @@ def answer(found: Sequence[Compared]) -> list[str]:
         )
     leads = [len(leading_readings(found, metric)) for metric in METRICS]
     lines.append(f"Its mean alone is above all of these in {leads[0]} readings by accuracy, in {leads[1]} by AUC.")
-    for rival in dict.fromkeys(one.rival for one in found):
-        lines.append(f"Against {rival}, by accuracy: {tally(of(found, 'accuracy', rival))}.")
     return lines
+
+
+def table_by_rival(found: Sequence[Compared]) -> str:
+    """A line a rival."""
+    lines: list[str] = []
+    for rival, counts in tallies(found).items():
+        if not lines:
+            lines = [f"| against | {' | '.join(counts)} |", f"|---|{'---:|' * len(counts)}"]
+        lines.append(f"| {rival} | {' | '.join(map(str, counts.values()))} |")
+    return "\n".join(lines)
 
 
 def table_by_level(study: Readings, found: Sequence[Compared]) -> str:
@@ -310,6 +328,10 @@ def section(study: Readings, found: Sequence[Compared], command: str, figure: st
     return "\n".join(
         [
             *(f"- {line}" for line in answer(found)),
+            "",
+            f"By accuracy, in how many readings; surely: p < {SURE}, paired over seeds, corrected for all comparisons:",
+            "",
+            table_by_rival(found),
             "",
             "What each guess changes: mean accuracy over the readings that have it; in how many of them RPO is surely "
             f"better or worse than {IRM}, and surely better than both halves and than all controls.",

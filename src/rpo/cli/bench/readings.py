@@ -50,15 +50,11 @@ def readings(asked: Asked) -> None:
         }
         typer.echo(json.dumps(said, ensure_ascii=False, indent=1))
         return
-    shown = Table(
-        "", "RPO above", "surely better", "surely worse", "readings", title="By accuracy", title_justify="left"
-    )
-    for rival in dict.fromkeys(one.rival for one in found):
-        some = study.of(found, "accuracy", rival)
-        counts = [sum(one.difference > 0 for one in some)]
-        counts += [sum(one.sure and sign * one.difference > 0 for one in some) for sign in (1, -1)]
-        shown.add_row(rival, *map(str, (*counts, len(some))))
+    tallies = study.tallies(found)
+    shown = Table("", *next(iter(tallies.values())), title="By accuracy, in how many readings", title_justify="left")
+    for rival, counts in tallies.items():
+        shown.add_row(rival, *map(str, counts.values()))
     console().print(shown)
-    for line in lines[:5]:
+    for line in lines:
         typer.echo(f"- {line.replace('**', '')}")
     typer.echo(f"\nThe figure is {drawn[0]}; every comparison is in {table}.")
