@@ -103,6 +103,28 @@ def test_home_has_one_picture_and_one_snippet():
     assert len(text.split("\n\n")[1].splitlines()) <= 5
 
 
+def test_a_page_is_what_its_records_say(tmp_path, monkeypatch):
+    """The command printed on the page, from the records beside it, gives the page and the table beside it again."""
+    page = DOCS / "results" / "readings.md"
+    text = page.read_text(encoding="utf-8")
+    (words,) = re.findall(r"made by `(rpo bench readings .*?)`", text)
+    copy = tmp_path / "docs" / "results" / "readings.md"
+    copy.parent.mkdir(parents=True)
+    copy.write_text(
+        re.sub(r"(readings: begin -->).*(<!-- readings: end)", r"\1\n\2", text, flags=re.S), encoding="utf-8"
+    )
+    assert copy.read_text(encoding="utf-8") != text
+    monkeypatch.chdir(tmp_path)
+    records = DOCS / "results" / "records" / "readings.jsonl.gz"
+    monkeypatch.setattr(sys, "argv", [*shlex.split(words), "--records", str(records), "--out", "out"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert not stop.value.code
+    assert copy.read_text(encoding="utf-8") == text
+    tables = [path.parent / "tables" / "readings.csv" for path in (copy, page)]
+    assert tables[0].read_text(encoding="utf-8") == tables[1].read_text(encoding="utf-8")
+
+
 def commands(text):
     """The lines of a page that the shell would take."""
     lines = re.findall(r"^    ((?:rpo|make) .*?)(?:\s+#.*)?$", text, flags=re.M)
