@@ -81,8 +81,8 @@ Kept = dict[str, dict[str, Any]]
 def name_of(number: int, seed: int, steps: int, digits: str) -> str:
     """What the penalties of a setting and seed are kept under.
 
-    >>> name_of(1, 0, 200, "sklearn")
-    'rpo 3: setting 1 of sklearn, seed 0, 200 steps'
+    >>> name_of(1, 0, 200, "sklearn").partition(": ")[2]
+    'setting 1 of sklearn, seed 0, 200 steps'
     """
     return f"rpo {get_method('rpo').version}: setting {number} of {digits}, seed {seed}, {steps} steps"
 
