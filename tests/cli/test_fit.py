@@ -163,7 +163,7 @@ def test_a_place_that_cannot_be_written_to_is_told_before_the_fitting(command, h
     [
         (("--method", "magic"), "unknown method 'magic'"),
         (("--method", "groupdro", "--out", "/proc/model"), "cannot write"),
-        (("--method", "trees"), "--steps is for methods that `rpo methods` lists"),
+        (("--method", "trees"), "--steps is only for methods in `rpo methods`"),
     ],
 )
 def test_bad_options_are_one_line(command, homes, words, message):

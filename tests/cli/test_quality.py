@@ -66,7 +66,7 @@ def test_groups_are_the_strata_and_the_page_is_written(command, homes, tmp_path)
         (("--target", "radom"), "no column 'radom' (--target): did you mean 'radon'?"),
         (("--target", "radon", "--domain", "radon"), "cannot be the domain"),
         (("--target", "radon", "--strata", "nothing"), "no column 'nothing' (--strata)"),
-        (("--target", "radon", "--report", "page.pdf"), "does not end in .html"),
+        (("--target", "radon", "--report", "page.pdf"), "must end in .html, got page.pdf"),
         (("--target", "radon", "--report", "."), "is a directory"),
         (("--target", "wall", "--task", "regression"), "is not a number in 240 of 240 rows"),
         (("--target", "radon", "--report", "/proc/page.html"), "cannot write /proc/page.html"),

@@ -11,7 +11,7 @@ from rpo.functional.statistics import Array
 
 Scheme = Literal["paper", "calibrated"]
 
-# The printed exponent, and the one that minimises the risk of the sample form of Eq. 4 (docs/theory.md).
+# The printed exponent, and the one that minimises the risk of the sample form of Eq. 4 (docs/best-penalties.md).
 DENSITY_EXPONENT = {"paper": -0.8, "calibrated": -0.4}
 
 

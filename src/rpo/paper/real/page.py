@@ -114,7 +114,10 @@ def curve_table(results: RealResults) -> str:
         line = ["none" if high == 0 else f"above {low:g}, to {high:g}"]
         for name in estimators:
             found = [one for one in curve if (one["estimator"], one["to"]) == (name, high)]
-            cases = (f"{shown(one['ratio'], one['low'], one['high'])}, {one['cases']} case{'s' * (one['cases'] != 1)}" for one in found)
+            cases = (
+                f"{shown(one['ratio'], one['low'], one['high'])}, {one['cases']} case{'s' * (one['cases'] != 1)}"
+                for one in found
+            )
             line.append(next(cases, "–"))
         lines.append(line)
     return _markdown(["unevenness", *estimators], lines)
