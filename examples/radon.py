@@ -1,7 +1,7 @@
 """Judge a table, fit a model, estimate its error in unseen counties, and write the data-quality page.
 
-The data are radon levels in 919 homes in 85 counties of Minnesota. Counties are the domains; many have only a few homes.
-The expected error is measured on held-out counties.
+The data are radon levels in 919 homes in 85 counties of Minnesota. Counties are the domains; many have few homes. The
+expected error is measured on held-out counties.
 """
 
 from pathlib import Path

@@ -39,7 +39,7 @@ def test_by_default_it_says_what_it_decided_and_what_to_expect(command, homes, t
     assert code == 0
     assert "To expect on a new domain: root mean squared error" in out
     assert [name for name in ("this model", "linear", "trees", "mean") if name not in out] == []
-    assert "rows count less, for they are noisier than the others" in err
+    assert "rows get less weight, because they are noisier than the others" in err
     card = (tmp_path / "m" / "README.md").read_text()
     assert "## What to expect on a new domain" in card
     assert "| high | left out |" in card
@@ -139,7 +139,7 @@ def test_numbers_of_the_page_are_in_the_json(command, homes, tmp_path, target, o
 def test_one_domain_is_said(command, homes, tmp_path):
     code, _, err = command("fit", homes, "-t", "radon", "--drop", "high", "-m", "linear", "-o", tmp_path / "m")
     assert code == 0
-    assert "note: there is one training domain only" in err
+    assert "note: there is only one training domain" in err
 
 
 def test_a_folder_of_another_kind_is_left_alone(command, homes, tmp_path):
@@ -178,7 +178,7 @@ def test_the_input_is_not_overwritten_by_its_predictions(command, homes, tmp_pat
     before = homes.read_bytes()
     code, out, err = command("predict", tmp_path / "m", homes, "-o", homes)
     assert (code, out) == (2, "")
-    assert "is the input itself" in err
+    assert "is the input file" in err
     assert homes.read_bytes() == before
     (tmp_path / "m" / "notes.txt").write_text("own words")
     code, out, err = command("fit", homes, *common, "-o", tmp_path / "m")

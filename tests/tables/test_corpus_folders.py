@@ -99,8 +99,8 @@ class Evil:
 
 
 FOLDERS = {
-    "no table.json": (lambda m: (m / "table.json").unlink(), "holds no table.json"),
-    "no weights": (lambda m: (m / "weights.safetensors").unlink(), "holds no weights.safetensors"),
+    "no table.json": (lambda m: (m / "table.json").unlink(), "has no table.json"),
+    "no weights": (lambda m: (m / "weights.safetensors").unlink(), "has no weights.safetensors"),
     "weights are a device": (link, "is a link"),
     "not JSON": (put("table.json", b"{"), "is not as `rpo fit` writes it"),
     "JSON bomb in the table": (put("table.json", b"[" * 200_000), "is not as `rpo fit` writes it"),
@@ -111,7 +111,7 @@ FOLDERS = {
     "path in a column": (edit("table.json", lambda c: c["columns"][0].update(file="/etc/passwd")), "Extra inputs"),
     "another format": (edit("table.json", lambda c: c.update(format=9)), "format: Input should be 1"),
     "task unknown": (edit("table.json", lambda c: c.update(task="eval")), "task: Input should be"),
-    "no columns": (edit("table.json", lambda c: c.update(columns=[])), "names no columns"),
+    "no columns": (edit("table.json", lambda c: c.update(columns=[])), "has no columns"),
     "fill not a number": (edit("table.json", lambda c: c["columns"][0].update(fill="1e999")), "columns.0.fill"),
     "more columns": (
         edit("table.json", lambda c: c["columns"].append({"name": "q", "kind": "number"})),
@@ -188,7 +188,7 @@ FOLDERS = {
     ),
     "weights not finite": (
         weights(lambda a: a.update({n: v * np.nan for n, v in a.items() if n.startswith("weights/")})),
-        "is not a whole model (0.bias is not finite)",
+        "is not a complete model (0.bias is not finite)",
     ),
 }
 

@@ -129,7 +129,7 @@ def test_a_download_goes_on_where_it_broke_off(small, tmp_path, monkeypatch):
     path = archive(tmp_path / "served.tar.gz", "cifar-10-batches-bin", small)
     with Server(path.read_bytes()) as server:
         monkeypatch.setattr(cifar, "ADDRESS", f"http://127.0.0.1:{server.server_port}/cifar-10-binary.tar.gz")
-        with pytest.raises(InputError, match="bytes came: the next attempt goes on from there"):
+        with pytest.raises(InputError, match="bytes received: the next attempt continues from there"):
             cifar.fetch_cifar()
         check(cifar.load_cifar(), small)
         assert server.asked == [0, len(path.read_bytes()) // 2]
