@@ -101,7 +101,7 @@ def outside(folder):
 @pytest.mark.parametrize(
     "harm, message",
     [
-        (note, "is not what was written"),
+        (note, "was changed after it was written"),
         (away, "is a link"),
         (fifo, "is not a regular file"),
         (fake, "is not a manifest"),

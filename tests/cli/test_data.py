@@ -72,7 +72,7 @@ def test_check_is_one_line_and_exit_code_2_when_not(rpo, tmp_path, monkeypatch) 
     (tmp_path / "files" / "wage.csv.gz").write_bytes(b"")
     code, out, err = rpo("data", "check")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "wage.csv.gz was altered" in err
+    assert "wage.csv.gz has changed" in err
     assert rpo("data", "check", "cigar")[0] == 0
     code, out, _ = rpo("data", "check", "--json")
     assert code == 2

@@ -35,7 +35,7 @@ def test_what_is_lacking_or_new_is_said(command, homes, model, tmp_path):
     assert notes == [
         "column 'floor' is missing from the table: filled with its median, 1",
         "column 'wall' has categories that the model does not know: 'straw'",
-        "column 'day' has 1 values that are no date: taken as missing",
+        "column 'day' has 1 values that are not a date: treated as missing",
         "1 row is from a domain not in the training data: 'moon'",
     ]
     assert all(f"note: {note}" in err for note in notes)

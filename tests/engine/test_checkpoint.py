@@ -215,7 +215,7 @@ def test_the_checkpoint_of_another_training_is_refused_in_one_line(tmp_path, cha
 def test_another_network_is_refused(tmp_path):
     config = replace(CONFIG, checkpoint=tmp_path)
     train("erm-l2", lambda: nn.Sequential(nn.Linear(4, 1)), table(), seeds=[0], config=config, until=2)
-    with pytest.raises(InputError, match="not the same network"):
+    with pytest.raises(InputError, match="different network"):
         train("erm-l2", lambda: nn.Sequential(nn.Tanh(), nn.Linear(4, 1)), table(), seeds=[0], config=config)
 
 

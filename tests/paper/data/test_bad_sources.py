@@ -179,5 +179,5 @@ def test_a_stream_without_end_is_cut():
         def read(self, size=-1):
             return b"0" * size
 
-    with pytest.raises(OSError, match="more than the 3,000,000 bytes"):
+    with pytest.raises(OSError, match="more than the expected 3,000,000 bytes"):
         at_most(Endless(), 3_000_000)
