@@ -68,7 +68,7 @@ def read_folder(path: str | os.PathLike[str], limits: Mapping[str, int], *, made
 
     >>> read_folder("nowhere", {})
     Traceback (most recent call last):
-    rpo.exceptions.InputError: nowhere is not a folder: give one that `save` wrote
+    rpo.exceptions.InputError: nowhere is not a folder: pass one written by `save`
     """
     folder = Path(path)
     _finish(folder)

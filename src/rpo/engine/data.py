@@ -152,6 +152,11 @@ def make_data(
     n_classes : int
         For `"multiclass"`.
 
+    Returns
+    -------
+    Data
+        The data set.
+
     Examples
     --------
     >>> import torch

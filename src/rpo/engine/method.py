@@ -256,6 +256,11 @@ def method(
     **hooks
         Further fields of `rpo.engine.method.Method`, such as `prepare`, `first_stage`, `draw` and `version`.
 
+    Returns
+    -------
+    decorator
+        It returns the function unchanged.
+
     Examples
     --------
     >>> import numpy as np, rpo
@@ -332,6 +337,11 @@ def get_method(name: str) -> Method:
     name : str
         The name, as listed by `rpo methods`.
 
+    Returns
+    -------
+    Method
+        The method.
+
     Examples
     --------
     >>> from rpo.methods import get_method
@@ -355,6 +365,11 @@ def methods(task: Task | None = None) -> Iterable[Method]:
     ----------
     task : "regression", "binary" or "multiclass", optional
         The task.
+
+    Returns
+    -------
+    iterable of Method
+        The methods, by name.
 
     Examples
     --------

@@ -31,6 +31,11 @@ def mlp(n_inputs: int, n_outputs: int, hidden: Sequence[int] = (64, 64)) -> nn.S
     hidden : sequence of int
         The widths of the hidden layers.
 
+    Returns
+    -------
+    nn.Sequential
+        The network.
+
     Examples
     --------
     >>> from rpo.engine import mlp
@@ -63,6 +68,11 @@ def cnn(row_shape: Sequence[int], n_outputs: int, channels: Sequence[int] = (16,
     channels : sequence of int
         Number of channels of each convolution.
 
+    Returns
+    -------
+    nn.Sequential
+        The network.
+
     Examples
     --------
     >>> import torch
@@ -89,6 +99,11 @@ def network(row_shape: Sequence[int], n_outputs: int, widths: Sequence[int]) -> 
         Number of outputs.
     widths : sequence of int
         Widths of the hidden layers, or channels of the convolutions.
+
+    Returns
+    -------
+    nn.Sequential
+        The network.
 
     Examples
     --------

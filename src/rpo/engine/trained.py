@@ -115,6 +115,11 @@ def predict(
     stacked : bool
         Whether `x` has a leading axis of K, with separate rows for each model.
 
+    Returns
+    -------
+    Tensor
+        The outputs, of shape `(K, n, c)`.
+
     Examples
     --------
     >>> import torch

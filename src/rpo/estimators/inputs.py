@@ -37,7 +37,7 @@ def check_kinds(X: Any) -> None:
 
     >>> check_kinds(np.array(["2020-01-31"], dtype="M8[D]")[:, None])
     Traceback (most recent call last):
-    rpo.exceptions.InputError: X holds datetime64[D], which are no numbers: convert them before fitting
+    rpo.exceptions.InputError: X must be numeric, got datetime64[D]: convert it before fitting
     """
     if not hasattr(X, "columns"):
         kind = getattr(getattr(X, "dtype", None), "kind", "f")

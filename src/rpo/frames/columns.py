@@ -214,7 +214,7 @@ def check_reach(numbers: Array, name: str) -> None:
 
     >>> check_reach(np.array([1.0, 1e300]), "age")
     Traceback (most recent call last):
-    rpo.exceptions.InputError: column 'age' reaches 1e+300 in row 2: correct it, or leave the cell empty
+    rpo.exceptions.InputError: column 'age' is 1e+300 in row 2: correct it, or leave the cell empty
     """
     if np.isinf(numbers).any():
         raise InputError(f"column {name!r} is infinite (inf) in {int(np.isinf(numbers).sum())} rows: correct them")

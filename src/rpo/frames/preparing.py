@@ -201,7 +201,7 @@ def check_moments(y: NDArray[Any]) -> None:
 
     >>> check_moments(np.array(["2020-01-31"], dtype="M8[D]"))
     Traceback (most recent call last):
-    rpo.exceptions.InputError: the target holds datetime64[D]: turn them into numbers or classes first
+    rpo.exceptions.InputError: the target has type datetime64[D]: convert it to numbers or classes first
     """
     if y.dtype.kind in "mM":
         raise InputError(f"the target has type {y.dtype}: convert it to numbers or classes first")

@@ -30,6 +30,11 @@ def strata_from_columns(
     sample_weight : array, optional
         Weights for the quantiles.
 
+    Returns
+    -------
+    NamedStrata
+        `labels` of the rows, and `names`.
+
     Examples
     --------
     >>> import pandas as pd

@@ -74,6 +74,11 @@ def find_strata(
     among : sequence of int, optional
         The features to consider; all by default.
 
+    Returns
+    -------
+    Strata
+        The strata: `labels` of the rows, and their description.
+
     Examples
     --------
     >>> import numpy as np

@@ -97,7 +97,7 @@ def check_finite(value: Array, name: str) -> None:
 
     >>> check_finite(np.array([np.inf]), "age")
     Traceback (most recent call last):
-    rpo.exceptions.InputError: column 'age' reaches inf: correct it, or leave the cell empty or the column out (--drop)
+    rpo.exceptions.InputError: column 'age' has values up to inf: correct them, or use --drop
     """
     largest = max(-float(np.fmin.reduce(value, initial=0.0)), float(np.fmax.reduce(value, initial=0.0)))
     if largest > LARGEST:

@@ -87,7 +87,7 @@ def load_model(path: str | os.PathLike[str]) -> TableModel:
     >>> load_model("nowhere")
     Traceback (most recent call last):
     ...
-    rpo.exceptions.InputError: nowhere is not a folder: give one that `rpo fit` wrote
+    rpo.exceptions.InputError: nowhere is not a folder: pass one written by `rpo fit`
     """
     folder = Path(path)
     card = _card(folder)
