@@ -183,7 +183,7 @@ def test_the_verdict_tells_of_rpo_of_a_better_method_of_controls_and_of_the_mean
     stock = {"quality": low, "trees": high, "linear": 1.0}
     words = verdict(errors(**stock, rpo=low, **{"erm-l2": high}, coral=[0.3, 0.32, 0.28, 0.3]))
     assert "rpo helps on this table" in words
-    assert "The smallest error of all is that of coral, 0.3, surely." in words
+    assert "The smallest error is that of coral, 0.3, significantly below that of quality." in words
     same = {"quality-permuted": low, "quality-uniform": low}
     assert "the controls are identical to the model" in verdict(errors(**stock, **same))
     worse = {"quality-permuted": high, "quality-uniform": high}
