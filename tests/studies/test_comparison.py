@@ -42,6 +42,17 @@ def test_every_domain_is_held_out_once_and_its_rows_are_seen_nowhere_else(sizes,
         assert 0 < len(found.validation.y) < 0.3 * inside
 
 
+def test_two_jobs_find_what_one_finds(tmp_path):
+    """Workers that fitted the learners are taken again for the networks, and must hear of the table."""
+    asked = {"target": "y", "domain": "d", "methods": ["irm-lip"], "seeds": 2, "steps": 2, "verbose": False}
+    one, two = (
+        rpo.compare(table_of([20, 30, 25]), jobs=jobs, out=tmp_path / str(jobs), **asked).methods for jobs in (1, 2)
+    )
+    assert "irm-lip" in set(one["method"])
+    assert one["error"].notna().all()
+    pd.testing.assert_frame_equal(one, two)
+
+
 def test_strata_of_finished_folds_survive_a_kill(tmp_path, monkeypatch):
     """Killed after two folds of three: the third alone is searched for when it goes on."""
     ready = prepare(table_of([20, 30, 25]), target="y", domain="d")

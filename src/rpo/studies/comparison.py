@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -294,13 +295,11 @@ def _execute(
     study: Study, folder: Path, jobs: int, cluster: "Cluster | None", progress: Show
 ) -> tuple[dict[str, Record], bool]:
     """The records, and whether somebody interrupted: then those that are kept."""
-    from joblib import parallel_config
-
     runs, store = study.runs(), Store(folder)
+    options: dict[str, Any] = {"jobs": jobs, "cluster": cluster, "progress": progress, "label": "networks"}
     try:
         # A worker is a process of its own: it must know the table before it is asked for it.
-        with parallel_config(backend="loky", initializer=use_folder, initargs=(folder,)):
-            return execute(runs, store, jobs=jobs, cluster=cluster, progress=progress, label="networks"), False
+        return execute(runs, store, before=partial(use_folder, folder), **options), False
     except KeyboardInterrupt:
         return plan(runs, store).done, True
 
