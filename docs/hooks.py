@@ -1,6 +1,7 @@
 """What the site takes from the package itself: the methods with their hyper-parameters, and where each table is from."""
 
 import json
+import re
 from importlib.resources import files
 from typing import Any
 
@@ -11,6 +12,13 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         if f"<!-- {mark} -->" in markdown:
             markdown = markdown.replace(f"<!-- {mark} -->", made())
     return markdown
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Pictures open in full when clicked, and options such as `--method` are not parted at their hyphens."""
+    html = re.sub(r'(<img [^>]*?src="([^"]+)"[^>]*>)', r'<a href="\2">\1</a>', html)
+    kept = r'<span class="kept">\1</span>'
+    return re.sub(r"<code>[^<]*</code>", lambda code: re.sub(r"(?<![\w-])(--?[a-z][\w-]*)", kept, code[0]), html)
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
