@@ -55,6 +55,13 @@ SampleRows = Annotated[
     typer.Option(help="Of a dataset of a million rows or more, about how many rows models learn from.", min=1_000),
 ]
 AllRows = Annotated[bool, typer.Option("--all-rows", help="Read all rows into memory, and learn from all of them.")]
+FitAllRows = Annotated[
+    bool,
+    typer.Option(
+        "--all-rows",
+        help="Read all rows into memory, and learn from all of them; trees with --cluster, into that of its workers.",
+    ),
+]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out files of a dataset that cannot be read.")]
 Checkpoint = Annotated[
     Path | None,
