@@ -42,8 +42,8 @@ class CountedLabels(LabelNoise):
 
     def _turned(self, group: Codes, n_groups: int) -> Rates:
         found = turned_of(*(np.bincount(group, term, n_groups) for term in self.terms))
-        rows: Array = np.bincount(group, self.weight, n_groups)
-        told: Array = np.bincount(group, self.sampled, n_groups)
+        rows = np.asarray(np.bincount(group, self.weight, n_groups), dtype=np.float64)
+        told = np.asarray(np.bincount(group, self.sampled, n_groups), dtype=np.float64)
         few = (rows < FEWEST_JUDGED["classification"]) | (not self.clear)
         variance = found.variance * unsure(rows, told)
         return Rates(np.where(few, np.nan, found.rate), np.where(few, np.inf, variance))
