@@ -134,7 +134,7 @@ def test_a_file_of_records_draws_everything_bit_for_bit_without_training(cut, tm
     assert not (places[1] / "out" / "runs").exists()
     assert "all of them in" in rpo("--seeds", 2, "--records", file, "--dry-run").output
     lacking = rpo("--seeds", 3, "--records", file, "--out", store)
-    assert "lacks 23 of the 69 runs" in str(lacking.exception)
+    assert "lacks 23 of the 69 requested runs" in str(lacking.exception)
     assert not store.exists()
 
 

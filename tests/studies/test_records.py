@@ -45,7 +45,9 @@ def test_what_is_read_is_what_was_written(runs, records, written, tmp_path):
 def test_a_part_of_it_may_be_asked_for_and_no_more_than_it_has(small, runs, written):
     assert len(read_records(written, runs[:3])) == 3
     more = small.study(steps=2, seeds=3).runs()
-    with pytest.raises(InputError, match=rf"lacks {len(more) - len(runs)} of the {len(more)} runs .* seed 2\)"):
+    with pytest.raises(
+        InputError, match=rf"lacks {len(more) - len(runs)} of the {len(more)} requested runs .* seed 2\)"
+    ):
         read_records(written, more)
 
 
@@ -63,7 +65,7 @@ def test_a_damaged_file_is_one_line(written, runs, harm):
             "end": gzip.compress(b"".join(lines[:-1])),
         }[harm]
     )
-    with pytest.raises(InputError, match="is damaged or no file of records: fetch it again") as error:
+    with pytest.raises(InputError, match="is damaged, or not a records file: download it again") as error:
         read_records(written, runs)
     assert "\n" not in str(error.value)
 
@@ -71,7 +73,10 @@ def test_a_damaged_file_is_one_line(written, runs, harm):
 def test_another_format_kind_or_record_is_named(written, runs, tmp_path):
     first, *rest = lines_of(written)
     head = json.loads(first)
-    for change, says in (({"format": 2}, "of format 2, this version of rpo reads format 1"), ({"kind": "x"}, "is no")):
+    for change, says in (
+        ({"format": 2}, "has format 2, but this version of rpo reads format 1"),
+        ({"kind": "x"}, "is not a records file"),
+    ):
         written.write_bytes(gzip.compress(b"".join([json.dumps(head | change).encode() + b"\n", *rest])))
         with pytest.raises(InputError, match=says):
             read_records(written, runs)

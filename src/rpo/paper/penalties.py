@@ -81,8 +81,8 @@ Kept = dict[str, dict[str, Any]]
 def name_of(number: int, seed: int, steps: int, digits: str) -> str:
     """What the penalties of a setting and seed are kept under.
 
-    >>> name_of(1, 0, 200, "sklearn")
-    'rpo 3: setting 1 of sklearn, seed 0, 200 steps'
+    >>> name_of(1, 0, 200, "sklearn").partition(": ")[2]
+    'setting 1 of sklearn, seed 0, 200 steps'
     """
     return f"rpo {get_method('rpo').version}: setting {number} of {digits}, seed {seed}, {steps} steps"
 
@@ -143,13 +143,13 @@ def found_in(
     names = {n: [name_of(n, seed, size.steps, digits) for seed in range(size.seeds)] for n in numbers}
     if missing := [name for some in names.values() for name in some if name not in kept]:
         raise InputError(
-            f"the records lack the penalties of {len(missing)} trainings (the first is {missing[0]!r}): give the "
-            "options they were made with, or leave out --records"
+            f"the records lack the penalties of {len(missing)} trainings (the first: {missing[0]!r}): use the options "
+            "they were written with, or omit --records"
         )
     try:
         return [_together(number, [kept[name] for name in names[number]]) for number in numbers]
     except (KeyError, TypeError, ValueError):
-        raise InputError("the records hold something else than penalties: give those of this study") from None
+        raise InputError("the records do not contain penalties: use those of this study") from None
 
 
 def lines_of(found: Sequence[FoundPenalties]) -> list[dict[str, Any]]:

@@ -85,7 +85,7 @@ def spread(values: Sequence[float], gap: float) -> list[float]:
     """The values moved apart as little as it takes for labels beside them not to overlap, in the same order.
 
     >>> spread([0.5, 0.51, 0.9], gap=0.1)
-    [0.45, 0.55, 0.9]
+    [0.455, 0.555, 0.9]
     """
     order = sorted(range(len(values)), key=lambda i: values[i])
     blocks: list[tuple[float, list[int]]] = []  # centre of a block of labels that touch, and who is in it

@@ -48,11 +48,9 @@ def read_file(path: Path) -> tuple[dict[str, Any], str]:
         first, *lines = text.splitlines()
         head = json.loads(first)
         if not isinstance(head, dict) or head.get("kind") != KIND:
-            raise InputError(f"{path} is no file of records: --records-out writes one")
+            raise InputError(f"{path} is not a records file (--records-out writes one)")
         if head["format"] != FORMAT:
-            raise InputError(
-                f"{path} has records of format {head['format']}, this version of rpo reads format {FORMAT}"
-            )
+            raise InputError(f"{path} has format {head['format']}, but this version of rpo reads format {FORMAT}")
         end = json.loads(lines.pop())
         body = text[: text.rindex(b"\n", 0, -1) + 1]
         if len(text) > MOST_BYTES or end["sha256"] != hashlib.sha256(body).hexdigest():
@@ -64,7 +62,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], str]:
     except InputError:
         raise
     except (ValueError, KeyError, TypeError, IndexError, EOFError, OSError, RecursionError, zlib.error):
-        raise InputError(f"{path} is damaged or no file of records: fetch it again") from None
+        raise InputError(f"{path} is damaged, or not a records file: download it again") from None
 
 
 def write_records(path: Path, runs: Iterable[Run], records: Mapping[str, Record]) -> None:
@@ -81,14 +79,14 @@ def read_records(path: Path, runs: Iterable[Run]) -> dict[str, Record]:
     if missing:
         run = missing[0]
         raise InputError(
-            f"{path} lacks {len(missing):,} of the {len(runs):,} runs asked for (the first is {run.method} on "
-            f"{run.data.name}, seed {run.seed}): it was written by rpo {author}, this is {version('rpo')}; give the "
-            "options it was made with, or leave out --records to train what is missing"
+            f"{path} lacks {len(missing):,} of the {len(runs):,} requested runs (the first: {run.method} on "
+            f"{run.data.name}, seed {run.seed}). It was written by rpo {author}, this is rpo {version('rpo')}: use the "
+            "options it was written with, or omit --records to train the missing runs"
         )
     try:
         records = {run.digest: Record.model_validate(found[run.digest]) for run in runs}
     except ValidationError:
-        raise InputError(f"{path} holds records that this version of rpo cannot read") from None
+        raise InputError(f"{path} contains records that this version of rpo cannot read") from None
     if wrong := [digest for digest, record in records.items() if record.run.digest != digest]:
-        raise InputError(f"{path} holds another run's record under the name {wrong[0]}: fetch it again")
+        raise InputError(f"{path} contains another run's record under the name {wrong[0]}: download it again")
     return records

@@ -22,7 +22,7 @@ def cmnist(
     asked: Asked,
     settings: Annotated[str, typer.Option(help="Settings from 1 to 14, separated by commas, or 'all'.")] = "1,7,13",
     methods: Annotated[
-        str, typer.Option(help="'all', or 'main' for ERM, IRM, V-REx, RPO, its halves and controls.")
+        str, typer.Option(help="'all', or 'main' for ERM, IRM, V-REx, RPO, its halves and its controls.")
     ] = "all",
     digits: Digits = "mnist",
 ) -> None:

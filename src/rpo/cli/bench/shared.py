@@ -41,10 +41,10 @@ OPTIONS = {
     "correction": Annotated[str, typer.Option(help="Correction of p-values for multiple comparisons: none or holm.")],
     "dry_run": Annotated[bool, typer.Option("--dry-run", help="Show how much there is to run, and exit.")],
     "records": Annotated[
-        Path | None, typer.Option("--records", help="Read the runs from this file; nothing is trained.")
+        Path | None, typer.Option("--records", help="File to read all runs from, instead of training.")
     ],
     "records_out": Annotated[
-        Path | None, typer.Option("--records-out", help="Also write all runs into one file, such as runs.jsonl.gz.")
+        Path | None, typer.Option("--records-out", help="File to write all runs to, such as table1.jsonl.gz.")
     ],
     "add": Annotated[
         list[str] | None, typer.Option(help="Methods to add as rows, separated by commas; may be repeated.")
