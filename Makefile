@@ -19,23 +19,23 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
 	touch $@
 
-demo: install ## judge and fit a real table, write its page, rerun the paper's Table 1 in small
+demo: install ## judge and fit a real table, write its page, run a small version of the paper's Table 1
 	$(BIN)/python examples/radon.py
 	$(BIN)/rpo bench table1 --profile quick --out out/table1-quick
 
-lint: install ## ruff, strict mypy, and the layers of the package
+lint: install ## run ruff, strict mypy and import-linter
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint ## lint, doctests and the test suite
+test: lint ## run lint, the doctests and the tests
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -q
 
 # Arithmetic of other machines: vector instructions of torch, and one thread or two. SEED orders the tests. Threads that wait
 # sleep, for two processes of two threads share two cores.
 SEED ?= $(shell date +%s)
-test-portable: install ## the test suite on other arithmetic, one and two threads, in random order
+test-portable: install ## run the tests with other vector instructions, one and two threads, in random order
 	for capability in default avx2; do for threads in 1 2; do \
 	  echo "ATEN_CPU_CAPABILITY=$$capability, threads: $$threads, SEED=$(SEED)"; \
 	  ATEN_CPU_CAPABILITY=$$capability OMP_NUM_THREADS=$$threads MKL_NUM_THREADS=$$threads OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=0 \
@@ -44,17 +44,17 @@ test-portable: install ## the test suite on other arithmetic, one and two thread
 
 # What tables and models need; extras but LightGBM are left out. To pandas 2, 1e400 is text and not infinite.
 OLDEST := .venv-oldest
-test-oldest: ## the oldest versions of dependencies that pyproject.toml allows, in an environment of their own
+test-oldest: ## run the tests with the oldest dependencies that pyproject.toml allows
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet -c constraints-oldest.txt -e ".[trees]" pytest hypothesis
 	$(ONE_THREAD) $(OLDEST)/bin/python -m pytest -q tests/functional tests/frames tests/grouping tests/tables tests/judging/test_quality.py \
 	  tests/models tests/estimators/test_sklearn.py tests/report/test_page.py tests/cli/test_fit.py tests/cli/test_quality.py \
 	  -k "not beyond"
 
-test-slow: install ## the checks that take minutes
+test-slow: install ## run the tests that take minutes
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -q -m slow
 
-bench: install ## measured ratios, printed and written to benchmarks/results
+bench: install ## measure speed, print ratios and write them to benchmarks/results
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"
 	$(BIN)/python -m benchmarks
 
@@ -62,12 +62,12 @@ format: install ## rewrite the sources in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: install ## build the documentation site into site/
+docs: install ## build the documentation into site/
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[docs]"
 	$(BIN)/mkdocs build --strict
 
-gallery: install ## run the six examples, and write docs/examples.md with what they print and draw
+gallery: install ## run the six examples and write docs/examples.md with their output
 	$(BIN)/python examples/gallery.py
 
-clean: ## remove what the other targets made
+clean: ## remove everything the other targets created
 	rm -rf $(VENV) $(OLDEST) site out .mypy_cache .ruff_cache .pytest_cache .hypothesis

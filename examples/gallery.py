@@ -16,19 +16,18 @@ from tempfile import TemporaryDirectory
 SCRIPTS = {
     "radon": "A real table, end to end",
     "bad_site": "A noisy site",
-    "weights": "Weights for a learner of your own",
-    "new_county": "A county never seen",
-    "own_loss": "A loss of your own",
+    "weights": "Weights for your own learner",
+    "new_county": "An unseen county",
+    "own_loss": "Your own loss",
     "sweep": "Thirty-six models at once",
 }
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
 HEAD = """# Examples
 
-Six scripts that run as they are: `python examples/NAME.py`. What they print and draw is of one run; `make test-slow`
-runs them again. More of them are in `examples/`: images from files (`photos.py`), a search by Optuna (`search.py`), one
-model on several processes (`ddp.py`), a method as a package (`own_method/`), the paper's algorithm on Cigar
-(`cigar.py`).
+Six scripts that you can run as they are, with `python examples/NAME.py`; their output and figures are shown. The folder
+`examples/` has more: images from files (`photos.py`), a search with Optuna (`search.py`), one model on several
+processes (`ddp.py`), a method as a package (`own_method/`), and the paper's algorithm on Cigar (`cigar.py`).
 """
 
 

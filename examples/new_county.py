@@ -1,6 +1,6 @@
-"""What to expect in counties never seen: an error, intervals that hold there, a check, and a few labels.
+"""Use a model in new counties: expected error, prediction intervals, a check, and adapting to a few labels.
 
-Radon in 85 counties of Minnesota. Every fifth county is kept out of the fit, and stands for the new ones.
+Radon levels in 85 counties of Minnesota. Every fifth county is left out of the fit and serves as a new one.
 """
 
 from pathlib import Path
@@ -19,16 +19,16 @@ def main(folder: Path = Path("out")) -> None:
     X, y = radon.X, radon.y.to_numpy()
     new = np.isin(counties, np.unique(counties)[::5])
     model = rpo.QualityRegressor("linear", verbose=False).fit(X[~new], y[~new], domains=counties[~new])
-    print(f"Fitted to {len(model.domains_)} counties. Promised of a new one, by those held out in turn:")
+    print(f"Fitted to {len(model.domains_)} counties. Coverage of intervals on held-out counties:")
     print(coverage(model).round(2).to_string(index=False))
 
     interval = model.predict_interval(X[new], level=0.9)
     inside = (interval[:, 0] <= y[new]) & (y[new] <= interval[:, 1])
     error = float(np.sqrt(np.mean((model.predict(X[new]) - y[new]) ** 2)))
     number = len(np.unique(counties[new]))
-    print(f"\nIn the {number} new counties 90 % intervals held {100 * inside.mean():.0f} % of the homes;")
+    print(f"\nIn the {number} new counties, {100 * inside.mean():.0f} % of the homes are inside their 90 % interval;")
     expected = float(model.expected_error_["error"]["quality"])
-    print(f"the error was {error:.2f}, expected {expected:.2f}.")
+    print(f"the error is {error:.2f}, and {expected:.2f} was expected.")
 
     largest = max(np.unique(counties[new]).tolist(), key=lambda name: int((counties == name).sum()))
     here = np.flatnonzero(counties == largest)
@@ -36,7 +36,7 @@ def main(folder: Path = Path("out")) -> None:
     few, rest = here[:10], here[10:]
     moved = model.adapt(X.iloc[few], y[few])
     before, after = (float(np.sqrt(np.mean((one.predict(X.iloc[rest]) - y[rest]) ** 2))) for one in (model, moved))
-    print(f"\nWith ten labels of {largest}, the error on its other homes goes from {before:.3f} to {after:.3f}.")
+    print(f"\nWith ten labels of {largest}, the error on its other homes changes from {before:.3f} to {after:.3f}.")
 
     order = np.argsort(model.predict(X[new]))
     figure = Figure(figsize=(7, 3), layout="constrained")

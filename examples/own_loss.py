@@ -1,7 +1,7 @@
-"""A loss of your own in ten lines: the mean risk, and β times that of the worst domain.
+"""Define your own loss in ten lines: the mean risk, plus β times the risk of the worst domain.
 
-The method is known by its name from here on: in estimators, sweeps, `rpo compare` and studies on a cluster. Four
-domains; the last has the fewest rows and another slope, so that plain training serves it worst.
+Once defined, the method can be used by name in estimators, sweeps, `rpo compare` and studies on a cluster. Of four
+domains, the last has the fewest rows and a different slope, so plain training fits it worst.
 """
 
 from pathlib import Path
@@ -52,7 +52,7 @@ def main(folder: Path = Path("out")) -> None:
     print(
         f"Mean squared error on new rows of each domain:\n{table.assign(worst=table.max(axis=1)).round(2).to_string()}"
     )
-    print("\nNo single line suits all four: what the worst domain gains, the others pay.")
+    print("\nNo single line fits all four domains: the worst one gains at the expense of the others.")
 
     figure = Figure(figsize=(6, 2.8), layout="constrained")
     axes = figure.subplots()

@@ -1,7 +1,7 @@
-"""Radon in 919 homes of 85 Minnesota counties, end to end: judge the table, fit, what to expect, a page.
+"""Judge a table, fit a model, estimate its error in unseen counties, and write the data-quality page.
 
-Counties are the domains; many have a handful of homes. What is printed as expected is measured on counties that the
-model did not see.
+The data are radon levels in 919 homes in 85 counties of Minnesota. Counties are the domains; many have few homes. The
+expected error is measured on held-out counties.
 """
 
 from pathlib import Path
@@ -25,7 +25,7 @@ def main(folder: Path = Path("out")) -> None:
     print("The data:", *model.quality_.summary, sep="\n- ")
     print("\nThe model:", *decision_words(model), sep="\n- ")
     expected = model.expected_error_.rename(index={"quality": "this model"})
-    print(f"\nRoot mean squared error on a county never seen:\n{expected.round(3).to_string()}")
+    print(f"\nRoot mean squared error in an unseen county:\n{expected.round(3).to_string()}")
     folder.mkdir(parents=True, exist_ok=True)
     write_report(model.quality_, folder / "radon.html", title="Radon in Minnesota", model=model)
     print(f"\nThe data-quality page: {folder / 'radon.html'}")

@@ -1,7 +1,7 @@
-"""Thirty-six models at once: a grid of two hyper-parameters, two seeds each, trained as one stack.
+"""Train thirty-six models as one stack: a grid of two hyper-parameters, with two seeds each.
 
-CORAL on Cigar, three periods as domains to train on and a fourth to choose by. The time of the whole grid is printed
-beside that of one model.
+CORAL on Cigar, with three periods as training domains and a fourth for model selection. The script compares the time of
+the whole grid with that of a single model.
 """
 
 import time
@@ -37,8 +37,8 @@ def main(folder: Path = Path("out")) -> None:
     whole = time.process_time() - start
     means = table.groupby(["gamma", "lr"])["risk"].mean()
     print(f"{len(table)} models; the three best of {len(means)} settings, mean squared error in 1986 to 1992:")
-    print(means.nsmallest(3).reset_index().round(2).to_string(index=False))
-    print(f"\nCPU time of all, over that of one model: {whole / one:.0f}")
+    print(means.nsmallest(3).reset_index().round({"risk": 2}).to_string(index=False))
+    print(f"\nCPU time of the grid, relative to one model: {whole / one:.0f}")
 
     grid = means.unstack("lr").to_numpy()
     figure = Figure(figsize=(6, 2.8), layout="constrained")

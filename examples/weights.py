@@ -1,9 +1,9 @@
-"""Weights for a learner of your own: judge the table, then pass `sample_weight`.
+"""Use the weights of `rpo.quality` with your own learner, as `sample_weight`.
 
-Cigarette sales in 46 states. A third of the training states get noise of three deviations; eight clean states are held
-out. The same boosted trees are fitted without weights, with those of the judgement, with these given to other states
-(a control: if it does as well, the place of the weights is worth nothing), and with those that the planted noise asks
-for.
+Cigarette sales in 46 states. Noise of three standard deviations is added to a third of the training states; eight clean
+states are held out. The same boosted trees are fitted without weights, with the estimated weights, with the estimated
+weights of another state (a control: if it does as well, it does not matter which rows get less weight), and with
+weights that know which states are noisy.
 """
 
 from pathlib import Path

@@ -101,12 +101,12 @@ def outside(folder):
 @pytest.mark.parametrize(
     "harm, message",
     [
-        (note, "is not what was written"),
+        (note, "was changed after it was written"),
         (away, "is a link"),
         (fifo, "is not a regular file"),
         (fake, "is not a manifest"),
         (outside, "a name that is no file's"),
-        (lambda f: (f / "b.bin").unlink(), "holds no b.bin"),
+        (lambda f: (f / "b.bin").unlink(), "has no b.bin"),
         (lambda f: (f / MANIFEST).unlink(), "so its files cannot be checked"),
         (lambda f: (f / MANIFEST).write_text("[" * 60_000), "is not a manifest"),
         (lambda f: os.truncate(f / MANIFEST, 1 << 40), "more than"),

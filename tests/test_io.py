@@ -85,6 +85,6 @@ def test_the_input_is_no_place_for_the_output(tmp_path):
     (tmp_path / "t.csv").write_text("a")
     (tmp_path / "same.csv").hardlink_to(tmp_path / "t.csv")
     for name in ("t.csv", "same.csv"):
-        with pytest.raises(InputError, match="is the input itself"):
+        with pytest.raises(InputError, match="is the input file"):
             check_not_input(tmp_path / name, "--out", tmp_path / "t.csv")
     check_not_input(tmp_path / "other.csv", "--out", tmp_path / "t.csv")

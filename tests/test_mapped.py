@@ -31,7 +31,7 @@ def test_a_mapped_array_gives_the_same_model_and_stays_on_disk(tmp_path, monkeyp
 def test_no_room_on_the_disk_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     space = os.statvfs(tmp_path)
-    with pytest.raises(InputError, match="name another folder in TMPDIR"):
+    with pytest.raises(InputError, match="set TMPDIR to another folder"):
         on_disk((space.f_bavail * space.f_frsize + 2**40,), np.uint8)
     assert list(tmp_path.iterdir()) == []
 

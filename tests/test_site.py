@@ -21,6 +21,16 @@ pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="the documentation is 
 
 PAGES = sorted(DOCS.rglob("*.md")) + [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")]
 MOST_WORDS = 2500
+# The reference is made of docstrings. The others are to become shorter; one that is short enough leaves this list.
+LONG = {
+    "reference.md",
+    "scale.md",
+    "results/cmnist.md",
+    "results/photos.md",
+    "results/quality-weights-kinds.md",
+    "results/quality-weights-steps.md",
+    "results/table1.md",
+}
 # Minutes or hours as printed; their options are taken, and nothing is trained.
 SHORTER = {"compare": ["--seeds", "2", "--steps", "5", "--jobs", "1"], "bench": ["--dry-run"]}
 
@@ -39,12 +49,6 @@ def anchors(page):
     return {re.sub(r"[\s]+", "-", title) for title in words}
 
 
-def prose(text):
-    """The words of a page, its tables and code aside."""
-    lines = without_code(text).splitlines()
-    return " ".join(line for line in lines if not line.lstrip().startswith("|") and not line.startswith("    ")).split()
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_no_link_is_dead(page):
     for target in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text(encoding="utf-8"))):
@@ -57,10 +61,14 @@ def test_no_link_is_dead(page):
             assert anchor in anchors(place), target
 
 
-# Results are written by the studies; the reference is made of docstrings.
-@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.relative_to(DOCS).as_posix())
 def test_no_page_is_long(page):
-    assert len(prose(page.read_text(encoding="utf-8"))) <= MOST_WORDS
+    """Tables and code counted: as `wc -w` counts."""
+    name, words = page.relative_to(DOCS).as_posix(), len(page.read_text(encoding="utf-8").split())
+    if name in LONG - {"reference.md"}:
+        assert words > MOST_WORDS, f"{name} is short now: take it off the list"
+    elif name not in LONG:
+        assert words <= MOST_WORDS
 
 
 def test_every_page_is_in_the_navigation():

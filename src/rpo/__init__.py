@@ -1,4 +1,4 @@
-"""RPO: models that hold up on domains never seen, from data of uneven quality."""
+"""RPO: models that hold up on unseen domains, from training data of uneven quality."""
 
 from importlib import import_module as _import
 from typing import TYPE_CHECKING as _TYPE_CHECKING

@@ -68,27 +68,29 @@ def read_folder(path: str | os.PathLike[str], limits: Mapping[str, int], *, made
 
     >>> read_folder("nowhere", {})
     Traceback (most recent call last):
-    rpo.exceptions.InputError: nowhere is not a folder: give one that `save` wrote
+    rpo.exceptions.InputError: nowhere is not a folder: pass one written by `save`
     """
     folder = Path(path)
     _finish(folder)
     if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder: give one that `{made_by}` wrote")
+        raise InputError(f"{folder} is not a folder: pass one written by `{made_by}`")
     if not os.path.lexists(folder / MANIFEST) and any(os.path.lexists(folder / name) for name in limits):
         raise InputError(
-            f"{folder} holds no {MANIFEST}, so its files cannot be checked: "
+            f"{folder} has no {MANIFEST}, so its files cannot be checked: "
             "load it with the version that wrote it and save it with this one, or fit it again"
         )
     if not os.path.lexists(folder / MANIFEST):
-        raise InputError(f"{folder} holds no {MANIFEST}: give a folder that `{made_by}` wrote")
+        raise InputError(f"{folder} has no {MANIFEST}: pass a folder written by `{made_by}`")
     known = _manifest(folder)
     found = {}
     for name, most in limits.items():
         if name not in known or not os.path.lexists(folder / name):
-            raise InputError(f"{folder} holds no {name}: give a folder that `{made_by}` wrote")
+            raise InputError(f"{folder} has no {name}: pass a folder written by `{made_by}`")
         found[name] = read_regular(folder / name, most)
         if _entry(found[name]) != known[name]:
-            raise InputError(f"{folder / name} is not what was written (its checksum differs): save the model again")
+            raise InputError(
+                f"{folder / name} was changed after it was written (its checksum differs): save the model again"
+            )
     return found
 
 

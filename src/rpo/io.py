@@ -64,7 +64,7 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}; what was written before is whole") from None
+        raise InputError(f"cannot write {path}: {error.strerror or error}; the previous file is intact") from None
 
 
 def remove_temporaries(folder: Path) -> None:
@@ -106,11 +106,11 @@ def check_not_input(out: Path | None, option: str, *inputs: Path) -> None:
 
     >>> check_not_input(Path("/tmp/../tmp"), "--out", Path("/tmp"))
     Traceback (most recent call last):
-    rpo.exceptions.InputError: --out /tmp/../tmp is the input itself: give another path
+    rpo.exceptions.InputError: --out /tmp/../tmp is the input file: choose another path
     """
     for given in inputs:
         if out is not None and out.exists() and given.exists() and out.samefile(given):
-            raise InputError(f"{option} {out} is the input itself: give another path")
+            raise InputError(f"{option} {out} is the input file: choose another path")
 
 
 def make_folder(folder: Path) -> None:
@@ -118,7 +118,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot make the folder {folder}: {error.strerror}; name another") from None
+        raise InputError(f"cannot create the folder {folder}: {error.strerror}; choose another") from None
 
 
 @contextmanager
@@ -130,7 +130,7 @@ def hold(folder: Path, option: str) -> Iterator[None]:
         number = os.open(place, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     except OSError as error:
         words = "it is a link" if error.errno == errno.ELOOP else error.strerror
-        raise InputError(f"cannot write to {place}: {words}; name another folder") from None
+        raise InputError(f"cannot write to {place}: {words}; choose another folder") from None
     try:
         regular = stat.S_ISREG(os.fstat(number).st_mode)
         holder = os.pread(number, 32, 0).decode(errors="replace").strip() if regular else ""
@@ -140,15 +140,15 @@ def hold(folder: Path, option: str) -> Iterator[None]:
         except OSError:
             raise InputError(
                 f"{folder} is in use by process {holder or 'unknown'}: "
-                f"wait for it, or give another folder with {option}"
+                f"wait for it, or choose another folder with {option}"
             ) from None
         if not regular or not re.fullmatch("[0-9]*", holder):
-            raise InputError(f"{place} was not written by RPO: give another folder with {option}")
+            raise InputError(f"{place} was not written by RPO: choose another folder with {option}")
         try:
             os.ftruncate(number, 0)
             os.pwrite(number, str(os.getpid()).encode(), 0)
         except OSError as error:
-            raise InputError(f"cannot write to {folder}: {error.strerror}; name another folder") from None
+            raise InputError(f"cannot write to {folder}: {error.strerror}; choose another folder") from None
         yield
     finally:
         os.close(number)

@@ -51,5 +51,5 @@ def on_disk(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     except OSError as error:
         folder = tempfile.gettempdir()
         raise InputError(
-            f"no room for {size >> 20:,} MB in {folder} ({error.strerror}): name another folder in TMPDIR"
+            f"no space for {size >> 20:,} MB in {folder} ({error.strerror}): set TMPDIR to another folder"
         ) from None

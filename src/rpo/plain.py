@@ -30,14 +30,14 @@ def read_card(content: bytes, folder: Path, needed: Iterable[str] = ()) -> dict[
 
     >>> read_card(b"[]", Path("model"))
     Traceback (most recent call last):
-    rpo.exceptions.InputError: model/model.json is not the card of a model: save the model again
+    rpo.exceptions.InputError: model/model.json is not a model card: save the model again
     """
     try:
         card = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{folder / 'model.json'} cannot be read ({words_of(error)}): save the model again") from None
     if not isinstance(card, dict) or not {"class", *needed} <= set(card) or not isinstance(card["class"], str):
-        raise InputError(f"{folder / 'model.json'} is not the card of a model: save the model again")
+        raise InputError(f"{folder / 'model.json'} is not a model card: save the model again")
     return card
 
 
@@ -46,7 +46,7 @@ def card_bytes(card: Mapping[str, Any]) -> bytes:
 
     >>> card_bytes({"name": "\\ud800"})
     Traceback (most recent call last):
-    rpo.exceptions.InputError: a name or label holds '\\ud800', which is half a character: correct it before fitting
+    rpo.exceptions.InputError: a name or label holds '\\ud800', which is no valid character: correct it before fitting
     """
     text = json.dumps(card, indent=2, ensure_ascii=False, allow_nan=False)
     try:
@@ -54,7 +54,7 @@ def card_bytes(card: Mapping[str, Any]) -> bytes:
     except UnicodeEncodeError as error:
         half = text[error.start]
         raise InputError(
-            f"a name or label holds {half!r}, which is half a character: correct it before fitting"
+            f"a name or label holds {half!r}, which is no valid character: correct it before fitting"
         ) from None
 
 
@@ -63,12 +63,12 @@ def check_format(card: Mapping[str, Any], known: int, folder: Path) -> None:
 
     >>> check_format({"format": 9}, 2, Path("model"))
     Traceback (most recent call last):
-    rpo.exceptions.InputError: model is of format 9, this version reads 2: use a matching version
+    rpo.exceptions.InputError: model is of format 9, this version reads 2: use a matching one
     """
     found = card.get("format")
     if found != known:
         raise InputError(
-            f"{folder} is of format {printable(str(found))[:20]}, this version reads {known}: use a matching version"
+            f"{folder} is of format {printable(str(found))[:20]}, this version reads {known}: use a matching one"
         )
 
 
@@ -97,7 +97,7 @@ def plain(name: str, value: Any) -> Any:
         return list(value)
     if value is None or isinstance(value, str | int | float | bool | list | dict):
         return value
-    raise InputError(f"parameter {name} is a {type(value).__name__}, which JSON cannot hold: use a plain value")
+    raise InputError(f"parameter {name} is a {type(value).__name__}, which cannot be saved as JSON: use a plain value")
 
 
 def is_float(value: Any) -> bool:
@@ -116,7 +116,9 @@ def column(name: str, values: NDArray[Any]) -> dict[str, Any]:
     {'dtype': '|i1', 'values': [1, 2]}
     """
     if values.dtype.kind not in LABEL_KINDS:
-        raise InputError(f"{name} holds {values.dtype}, which JSON cannot: turn them into text before fitting")
+        raise InputError(
+            f"{name} has type {values.dtype}, which cannot be saved as JSON: convert it to text before fitting"
+        )
     return {"dtype": values.dtype.str, "values": [plain(name, value) for value in values.tolist()]}
 
 

@@ -125,7 +125,7 @@ def test_a_folder_that_cannot_be_made_is_one_line_and_code_two(tmp_path):
     (tmp_path / "file").write_text("in the way")
     done = main("--out", tmp_path / "file" / "out")
     assert done.returncode == 2
-    assert done.stderr.startswith("rpo: cannot make the folder")
+    assert done.stderr.startswith("rpo: cannot create the folder")
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
 

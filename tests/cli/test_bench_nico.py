@@ -90,7 +90,7 @@ def test_a_small_folder_without_lists_is_enough_if_fewer_rows_are_asked_for(comm
     [
         ((), "give either --root with the folder of NICO, or --photos"),
         (("--root", ".", "--photos"), "give either --root"),
-        (("--photos", "--lists", "."), "--lists goes with --root"),
+        (("--photos", "--lists", "."), "--lists requires --root"),
         (("--root", "nowhere"), "nowhere is not a folder"),
         (("--root", "nowhere", "--profile", "slow"), "got 'slow'"),
         (("--root", "nowhere", "--selection", "best"), "got 'best'"),

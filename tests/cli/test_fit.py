@@ -39,7 +39,7 @@ def test_by_default_it_says_what_it_decided_and_what_to_expect(command, homes, t
     assert code == 0
     assert "To expect on a new domain: root mean squared error" in out
     assert [name for name in ("this model", "linear", "trees", "mean") if name not in out] == []
-    assert "rows count less, for they are noisier than the others" in err
+    assert "rows get less weight, because they are noisier than the others" in err
     card = (tmp_path / "m" / "README.md").read_text()
     assert "## What to expect on a new domain" in card
     assert "| high | left out |" in card
@@ -76,7 +76,7 @@ def test_where_nothing_beats_the_mean_it_says_so(command, tmp_path):
     words = ("-t", "y", "-d", "d", "-m", "linear", "-o", tmp_path / "m")
     code, _, err = command("fit", tmp_path / "t.csv", *words)
     assert code == 0
-    assert "WARNING: on domains not seen, the model is no better than the mean alone" in err
+    assert "WARNING: on held-out domains the model is no better than the mean" in err
 
 
 def test_trees_are_fitted_and_used_without_torch(homes, tmp_path):
@@ -163,7 +163,7 @@ def test_a_place_that_cannot_be_written_to_is_told_before_the_fitting(command, h
     [
         (("--method", "magic"), "unknown method 'magic'"),
         (("--method", "groupdro", "--out", "/proc/model"), "cannot write"),
-        (("--method", "trees"), "--steps is for methods that `rpo methods` lists"),
+        (("--method", "trees"), "--steps is only for methods in `rpo methods`"),
     ],
 )
 def test_bad_options_are_one_line(command, homes, words, message):
@@ -178,7 +178,7 @@ def test_the_input_is_not_overwritten_by_its_predictions(command, homes, tmp_pat
     before = homes.read_bytes()
     code, out, err = command("predict", tmp_path / "m", homes, "-o", homes)
     assert (code, out) == (2, "")
-    assert "is the input itself" in err
+    assert "is the input file" in err
     assert homes.read_bytes() == before
     (tmp_path / "m" / "notes.txt").write_text("own words")
     code, out, err = command("fit", homes, *common, "-o", tmp_path / "m")

@@ -73,7 +73,7 @@ def test_a_sentence_says_default_and_range():
 
 
 def test_the_cost_over_plain_training_is_measured():
-    assert "times the step of plain training" in " ".join(run("erm-l2").split())
+    assert "times that of plain training" in " ".join(run("erm-l2").split())
     assert 0 < json.loads(run("iga", "--json"))["cost"] < 1000
 
 

@@ -33,10 +33,10 @@ def test_what_is_lacking_or_new_is_said(command, homes, model, tmp_path):
     assert code == 0
     notes = json.loads(out)["notes"]
     assert notes == [
-        "column 'floor' is lacking: 1, its median, is used in every row",
-        "column 'wall' has categories not kept in fitting: 'straw'",
-        "column 'day' has 1 values that are no date: taken as missing",
-        "1 row is of a domain not seen in fitting: 'moon'",
+        "column 'floor' is missing from the table: filled with its median, 1",
+        "column 'wall' has categories that the model does not know: 'straw'",
+        "column 'day' has 1 values that are not a date: treated as missing",
+        "1 row is from a domain not in the training data: 'moon'",
     ]
     assert all(f"note: {note}" in err for note in notes)
     assert all(np.isfinite(row["prediction"]) for row in json.loads(out)["predictions"])
@@ -56,4 +56,4 @@ def test_none_of_the_columns_is_an_error(command, model, tmp_path):
     (tmp_path / "other.csv").write_text("p,q\n1,2\n")
     code, out, err = command("predict", model, tmp_path / "other.csv")
     assert (code, out) == (2, "")
-    assert "none of the columns of the model: it needs 'floor', 'wall', 'day'" in err
+    assert "none of the columns that the model needs: 'floor', 'wall', 'day'" in err

@@ -17,8 +17,8 @@ def test_the_noisy_site_is_named_first(command, homes):
     assert re.match(r"In site c, radon is [5-8]\.\d times as noisy as in the other sites \(p < 0\.0001\)", out)
     sentences = out.split("Domains, noisiest first")[0]
     assert all(len(line) <= 80 for line in sentences.splitlines())
-    assert "note: the target 'radon' is numbers: a regression" in err
-    assert "missing values were filled by the median, and marked, in 'floor'" in err
+    assert "note: the target 'radon' is numeric: regression" in err
+    assert "missing values were filled with the median and marked in an indicator column: 'floor'" in err
     table = out.split("Domains, noisiest first")[1]
     assert table.index("│ c ") < table.index("│ a ")
 
@@ -64,9 +64,9 @@ def test_groups_are_the_strata_and_the_page_is_written(command, homes, tmp_path)
     "words, message",
     [
         (("--target", "radom"), "no column 'radom' (--target): did you mean 'radon'?"),
-        (("--target", "radon", "--domain", "radon"), "cannot be the domain"),
+        (("--target", "radon", "--domain", "radon"), "cannot also be the domain"),
         (("--target", "radon", "--strata", "nothing"), "no column 'nothing' (--strata)"),
-        (("--target", "radon", "--report", "page.pdf"), "does not end in .html"),
+        (("--target", "radon", "--report", "page.pdf"), "must end in .html, got page.pdf"),
         (("--target", "radon", "--report", "."), "is a directory"),
         (("--target", "wall", "--task", "regression"), "is not a number in 240 of 240 rows"),
         (("--target", "radon", "--report", "/proc/page.html"), "cannot write /proc/page.html"),

@@ -42,7 +42,7 @@ def test_an_altered_table_is_named_with_both_checksums(small) -> None:
     noted = (folder / "votes.parquet.sha256").read_text()[:64]
     with (folder / "votes.parquet").open("ab") as file:
         file.write(b"x")
-    with pytest.raises(InputError, match=f"votes.parquet was altered: .*{noted}; run `rpo data get tables`"):
+    with pytest.raises(InputError, match=f"votes.parquet has changed: .*{noted}; run `rpo data get tables`"):
         load_real("votes")
 
 

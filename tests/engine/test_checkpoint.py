@@ -40,7 +40,7 @@ def test_a_torn_or_missing_file_is_one_line(tmp_path):
     content = (tmp_path / "now").read_bytes()
     (tmp_path / "now").write_bytes(content[: len(content) // 2])
     for name in ("now", "never"):
-        with pytest.raises(InputError, match="is not a checkpoint") as caught:
+        with pytest.raises(InputError, match="is not a valid checkpoint") as caught:
             read_checkpoint(tmp_path / name)
         assert "\n" not in str(caught.value)
 
@@ -48,7 +48,7 @@ def test_a_torn_or_missing_file_is_one_line(tmp_path):
 def test_a_folder_that_cannot_be_written_leaves_the_old_file(tmp_path):
     write_checkpoint(tmp_path / "now", kept(), {})
     old = (tmp_path / "now").read_bytes()
-    with pytest.raises(InputError, match="cannot make the folder"):
+    with pytest.raises(InputError, match="cannot create the folder"):
         write_checkpoint(tmp_path / "now" / "now", kept(), {})
     assert (tmp_path / "now").read_bytes() == old
 
@@ -207,7 +207,7 @@ def test_the_checkpoint_of_another_training_is_refused_in_one_line(tmp_path, cha
 
     once(given, config)
     other = replace(config, **{name: value for name, value in change.items() if name in ("steps", "dtype")})
-    with pytest.raises(InputError, match=f"another training \\(not the same {named}\\)") as caught:
+    with pytest.raises(InputError, match=f"another training \\(different {named}\\)") as caught:
         once(given | {name: value for name, value in change.items() if name in given}, other)
     assert "\n" not in str(caught.value)
 
@@ -215,7 +215,7 @@ def test_the_checkpoint_of_another_training_is_refused_in_one_line(tmp_path, cha
 def test_another_network_is_refused(tmp_path):
     config = replace(CONFIG, checkpoint=tmp_path)
     train("erm-l2", lambda: nn.Sequential(nn.Linear(4, 1)), table(), seeds=[0], config=config, until=2)
-    with pytest.raises(InputError, match="not the same network"):
+    with pytest.raises(InputError, match="different network"):
         train("erm-l2", lambda: nn.Sequential(nn.Tanh(), nn.Linear(4, 1)), table(), seeds=[0], config=config)
 
 

@@ -182,7 +182,7 @@ def test_an_estimator_with_both_is_saved_and_loaded(tmp_path):
             lambda: nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8, track_running_stats=False), nn.Linear(8, 1)),
             "without",
         ),
-        (norm, "layer '1' is a BatchNorm1d, which needs mini-batches: give batch_size"),
+        (norm, "layer '1' is a BatchNorm1d, which needs mini-batches: set batch_size"),
     ],
 )
 def test_batch_norms_that_could_not_predict_are_refused(build, said):

@@ -150,8 +150,11 @@ def test_an_estimator_evaluates_domains_by_their_names():
         ({"every": 0}, "every must .* got 0"),
         ({"patience": 1.5}, "patience must .* got 1.5"),
         ({"early_stopping": "best"}, "early_stopping must be 'mean', 'worst' or None, got 'best'"),
-        ({"early_stopping": "mean"}, "early_stopping needs validation rows"),
-        ({"callbacks": [print]}, "a callback is a builtin_function_or_method"),
+        ({"early_stopping": "mean"}, "early_stopping needs validation data"),
+        (
+            {"callbacks": [print]},
+            "callbacks must be instances of rpo.engine.Callback, got a builtin_function_or_method",
+        ),
     ],
 )
 def test_a_monitor_that_cannot_be_used_is_one_line(given, said):
@@ -160,7 +163,7 @@ def test_a_monitor_that_cannot_be_used_is_one_line(given, said):
 
 
 def test_validation_must_be_rows():
-    with pytest.raises(InputError, match=r"validation is not \(X, y\)"):
+    with pytest.raises(InputError, match=r"validation must be a tuple \(X, y\)"):
         rpo.DomainRegressor().fit([[0.0], [1.0]], [0.0, 1.0], domains=[0, 1], monitor=Monitor(validation=3))
 
 
@@ -212,7 +215,7 @@ def test_accumulating_goes_on_where_it_stopped(tmp_path):
     half = replace(config, checkpoint=tmp_path)
     run(config=half, until=17)
     assert torch.equal(run(config=half).snapshot.flat, whole.snapshot.flat)
-    with pytest.raises(InputError, match="not the same steps, batches and precision"):
+    with pytest.raises(InputError, match="different steps, batches and precision"):
         run(config=replace(half, accumulate=3))
 
 
@@ -221,7 +224,7 @@ def test_accumulate_is_refused_where_it_means_nothing():
         Config(accumulate=2)
     with pytest.raises(InputError, match="accumulate must .* got 0"):
         Config(accumulate=0)
-    with pytest.raises(InputError, match="method 'andmask' makes its own update from one batch"):
+    with pytest.raises(InputError, match="method 'andmask' computes its own update from one batch"):
         run(config=replace(CONFIG, accumulate=2), method="andmask")
 
 
@@ -251,11 +254,11 @@ def test_an_estimator_trains_in_bfloat16_and_accumulates():
 
 @pytest.mark.parametrize("name", [n for n in ("cuda", "mps") if not getattr(torch, n).is_available()])
 def test_a_device_that_is_not_there_is_one_line(name):
-    with pytest.raises(InputError, match=f"^device '{name}' is not available on this machine: use 'auto' or 'cpu'$"):
+    with pytest.raises(InputError, match=f"^device '{name}' is not available on this machine; use 'auto' or 'cpu'$"):
         pick_device(name)
 
 
 def test_the_apple_device_computes_in_single_precision(monkeypatch):
     monkeypatch.setattr("rpo.engine.training.pick_device", lambda name: torch.device("mps"))
-    with pytest.raises(InputError, match="device 'mps' has no double precision: use dtype='float32'"):
+    with pytest.raises(InputError, match="device 'mps' does not support double precision: use dtype='float32'"):
         run(config=replace(CONFIG, device="mps"))

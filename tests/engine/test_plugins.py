@@ -78,7 +78,7 @@ def test_a_function_is_called_and_a_method_is_not(module):
         ("outside_4", "1/0", "'outside_4' could not be loaded (ZeroDivisionError: division by zero)"),
         ("outside_5", "import nowhere", "(ModuleNotFoundError: No module named 'nowhere')"),
         ("outside_6:absent", "", "has no attribute 'absent'"),
-        ("outside_7", code("vrex"), "there is a method 'vrex' already (in rpo.methods.vrex): give yours another name"),
+        ("outside_7", code("vrex"), "a method 'vrex' is already registered (in rpo.methods.vrex): use another name"),
     ],
 )
 def test_what_cannot_be_loaded_is_one_line(module, name, text, said):

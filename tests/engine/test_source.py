@@ -164,7 +164,7 @@ def test_sigterm_keeps_the_training_and_it_goes_on_bit_for_bit(tmp_path, fetches
     assert list((tmp_path / "kept").rglob("*.safetensors"))
     same(fit("rpo", stopped, config=config), whole)
     changed = replace(data, x=Source(TensorDataset(data.x + 1)))
-    with pytest.raises(InputError, match=r"kept by another training \(not the same data\)"):
+    with pytest.raises(InputError, match=r"belongs to another training \(different data\)"):
         fit("rpo", changed, config=config)
 
 
@@ -190,25 +190,31 @@ class Dying(Ragged):
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_inputs_of_two_shapes_are_one_line(workers):
-    with pytest.raises(InputError, match=r"^inputs of the dataset have different shapes \(\(3,\) and \(4,\)\)$"):
+    with pytest.raises(InputError, match=r"^the inputs of the dataset have different shapes \(\(3,\) and \(4,\)\)$"):
         rpo.DomainRegressor(steps=20).fit(Source(Ragged(), workers=workers))
 
 
 def test_a_worker_that_dies_is_one_line():
-    with pytest.raises(TrainingError, match="^a process that fetches data was killed"):
+    with pytest.raises(TrainingError, match="^a data-loading process was killed"):
         rpo.DomainRegressor(steps=20).fit(Source(Dying(), y=np.arange(N), domains=np.arange(N) % 2, workers=1))
 
 
 BAD = {
-    "an iterable dataset": (lambda: rpo.DomainRegressor().fit(Endless()), "map-style one, with __len__"),
-    "no items": (lambda: rpo.DomainRegressor().fit(TensorDataset(torch.zeros(0, 1))), "has no items"),
+    "an iterable dataset": (lambda: rpo.DomainRegressor().fit(Endless()), "must be map-style, with __len__"),
+    "no items": (lambda: rpo.DomainRegressor().fit(TensorDataset(torch.zeros(0, 1))), "is empty"),
     "no target": (lambda: rpo.DomainRegressor().fit(TensorDataset(torch.zeros(9, 1))), "the dataset has no target"),
-    "labels of another length": (lambda: Source(Pictures(), y=[1, 2]).labels("y"), r"y has shape \(2,\): give one"),
+    "labels of another length": (
+        lambda: Source(Pictures(), y=[1, 2]).labels("y"),
+        r"y must have one label for each of the \d+ items, got shape \(2,\)",
+    ),
     "workers": (lambda: Source(Pictures(), workers=-1), "workers must .* got -1"),
-    "pictures without a network": (lambda: rpo.DomainClassifier().fit(Pictures()), r"inputs have shape \(3, 8, 8\)"),
-    "a search for strata": (lambda: rpo.RPOClassifier(grouping="search").fit(flat()), "grouping='search' looks"),
-    "all rows in a step": (lambda: rpo.DomainClassifier(batch_size=None).fit(flat()), "batch_size is None: a dataset"),
-    "a method that looks at all": (lambda: rpo.DomainClassifier("mtl").fit(flat()), "'mtl' looks at all rows at once"),
+    "pictures without a network": (lambda: rpo.DomainClassifier().fit(Pictures()), r"inputs of shape \(3, 8, 8\)"),
+    "a search for strata": (lambda: rpo.RPOClassifier(grouping="search").fit(flat()), "grouping='search' needs"),
+    "all rows in a step": (
+        lambda: rpo.DomainClassifier(batch_size=None).fit(flat()),
+        "batch_size must be set for a dataset",
+    ),
+    "a method that looks at all": (lambda: rpo.DomainClassifier("mtl").fit(flat()), "'mtl' needs all rows in memory"),
 }
 
 

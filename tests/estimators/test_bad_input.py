@@ -46,7 +46,7 @@ CASES = {
         frame(height=np.full(N, np.nan)),
         Y,
         {"domains": DOMAINS},
-        "column 'height' of X is all NaN: drop it",
+        "column 'height' of X contains only NaN: drop it",
     ),
     "some NaN": (
         RPORegressor(),
@@ -64,7 +64,7 @@ CASES = {
         "y contains infinity",
     ),
     "constant target": (RPORegressor(), X, np.ones(N), {"domains": DOMAINS}, "the target is constant"),
-    "text as a target": (RPORegressor(), X, ["a"] * N, {"domains": DOMAINS}, "must be numbers"),
+    "text as a target": (RPORegressor(), X, ["a"] * N, {"domains": DOMAINS}, "must be numeric"),
     "text where a number should be": (
         RPORegressor(),
         frame(name=["x"] * N),
@@ -86,21 +86,27 @@ CASES = {
         {"domains": DOMAINS},
         "column 'city' of X holds category values, not numbers",
     ),
-    "an array of dates": (RPORegressor(), X.astype("M8[s]"), Y, {"domains": DOMAINS}, "X holds datetime64.s."),
-    "one width": (RPORegressor(hidden=64), X, Y, {"domains": DOMAINS}, "hidden must hold the widths .* got 64"),
+    "an array of dates": (
+        RPORegressor(),
+        X.astype("M8[s]"),
+        Y,
+        {"domains": DOMAINS},
+        "X must be numeric, got datetime64.s.",
+    ),
+    "one width": (RPORegressor(hidden=64), X, Y, {"domains": DOMAINS}, "hidden must be the widths .* got 64"),
     "steps that are no number of steps": (
         RPORegressor(steps=1.5),
         X,
         Y,
         {"domains": DOMAINS},
-        "steps must be a whole number .* got 1.5",
+        "steps must be a positive integer, got 1.5",
     ),
     "a device that is not here": (
         RPORegressor(device="mps" if torch.cuda.is_available() else "cuda"),
         X,
         Y,
         {"domains": DOMAINS},
-        "is not available on this machine: use 'auto' or 'cpu'",
+        "is not available on this machine; use 'auto' or 'cpu'",
     ),
     "weights that no sum can hold": (
         RPORegressor(),
@@ -115,15 +121,15 @@ CASES = {
         X,
         Y,
         {"domains": DOMAINS},
-        "n_strata must be a whole number .* got 1.5",
+        "n_strata must be a positive integer or None, got 1.5",
     ),
-    "one class": (RPOClassifier(), X, ["yes"] * N, {"domains": DOMAINS}, "one class only .'yes'"),
+    "one class": (RPOClassifier(), X, ["yes"] * N, {"domains": DOMAINS}, "only one class .'yes'"),
     "one class of any weight": (
         RPOClassifier(),
         X,
         Y > 0,
         {"domains": DOMAINS, "sample_weight": (Y > 0).astype(float)},
-        "one class only",
+        "only one class",
     ),
     "no rows": (RPORegressor(), X[:0], Y[:0], {}, "0 sample"),
     "all weights zero": (RPORegressor(), X, Y, {"sample_weight": np.zeros(N)}, "at least one non-zero"),
@@ -146,7 +152,7 @@ CASES = {
         X,
         Y,
         {"domains": DOMAINS},
-        "'c' must be finite and not negative, got -1",
+        "'c' must be finite and non-negative, got -1",
     ),
     "text as hyper-parameter": (
         DomainRegressor("erm-l2", hyperparameters={"c": "big"}),
@@ -177,36 +183,42 @@ CASES = {
         X,
         Y,
         {"domains": DOMAINS, "strata": DOMAINS},
-        "grouping='search' is ignored when strata are given",
+        "grouping='search' has no effect when strata are given",
     ),
     "a number of strata given": (
         RPORegressor(n_strata=3),
         X,
         Y,
         {"domains": DOMAINS, "strata": DOMAINS},
-        "n_strata=3 is ignored unless",
+        "n_strata=3 has no effect unless",
     ),
     "a number of strata not searched for": (
         RPOClassifier(n_strata=3),
         X,
         Y > 0,
         {"domains": DOMAINS},
-        "n_strata=3 is ignored unless",
+        "n_strata=3 has no effect unless",
     ),
     "strata of a method without": (
         DomainRegressor("erm-l2", grouping="search"),
         X,
         Y,
         {"domains": DOMAINS},
-        "method 'erm-l2' has no strata: leave out grouping",
+        "method 'erm-l2' does not use strata: remove grouping",
     ),
     "no steps": (RPORegressor(steps=0), X, Y, {"domains": DOMAINS}, "steps must .* got 0"),
     "batch size as text": (RPORegressor(batch_size="big"), X, Y, {"domains": DOMAINS}, "batch_size must .* got 'big'"),
-    "negative width": (RPORegressor(hidden=(-3,)), X, Y, {"domains": DOMAINS}, "hidden must hold"),
+    "negative width": (RPORegressor(hidden=(-3,)), X, Y, {"domains": DOMAINS}, "hidden must be"),
     "unknown dtype": (RPORegressor(dtype="float16"), X, Y, {"domains": DOMAINS}, "dtype must .* got 'float16'"),
     "unknown device": (RPORegressor(device="abacus"), X, Y, {"domains": DOMAINS}, "device must .* got 'abacus'"),
     "negative seed": (RPORegressor(random_state=-1), X, Y, {"domains": DOMAINS}, "random_state must .* got -1"),
-    "a module that is none": (RPORegressor(module=3), X, Y, {"domains": DOMAINS}, "module is a int"),
+    "a module that is none": (
+        RPORegressor(module=3),
+        X,
+        Y,
+        {"domains": DOMAINS},
+        "module must be an nn.Module .* got a int",
+    ),
 }
 
 
@@ -232,7 +244,7 @@ def test_a_task_the_method_lacks_names_those_that_have_it(monkeypatch):
 
 
 def test_one_domain_works_with_a_warning():
-    with pytest.warns(OneDomainWarning, match="one training domain only"):
+    with pytest.warns(OneDomainWarning, match="only one training domain"):
         model = RPORegressor(steps=20).fit(X, Y, domains=["a"] * N)
     assert model.predict(X).shape == (N,)
 
@@ -268,5 +280,5 @@ def test_one_huge_cell_does_not_break_the_search_for_strata():
 
 def test_a_row_beyond_all_numbers_is_refused_when_predicting():
     model = DomainRegressor(steps=3).fit(X, Y, domains=DOMAINS)
-    with pytest.raises(InputError, match="row 4 of X has values so far from those of the fit"):
+    with pytest.raises(InputError, match="row 4 of X is so far from the training data"):
         model.predict(with_value(1.7e308, rows=slice(4, 5)))

@@ -111,7 +111,7 @@ def test_a_network_of_ones_own_is_given_again(tmp_path):
 
     model = DomainRegressor("erm-lip", module=network, steps=20).fit(X, TARGETS["number"], domains=DOMAINS)
     model.save(tmp_path / "model")
-    with pytest.raises(InputError, match="give it again"):
+    with pytest.raises(InputError, match="pass it to load"):
         rpo.load(tmp_path / "model")
     loaded = rpo.load(tmp_path / "model", module=network)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
@@ -144,21 +144,21 @@ def truncate(folder, name):
 @pytest.mark.parametrize(
     "harm, message",
     [
-        (lambda f: (f / "model.json").unlink(), "holds no model.json"),
-        (lambda f: (f / "weights.safetensors").unlink(), "holds no weights"),
+        (lambda f: (f / "model.json").unlink(), "has no model.json"),
+        (lambda f: (f / "weights.safetensors").unlink(), "has no weights"),
         (lambda f: truncate(f, "model.json"), "cannot be read"),
-        (lambda f: truncate(f, "weights.safetensors"), "not a whole model"),
-        (lambda f: (f / "model.json").write_text("[]"), "not the card of a model"),
+        (lambda f: truncate(f, "weights.safetensors"), "not a complete model"),
+        (lambda f: (f / "model.json").write_text("[]"), "not a model card"),
         (lambda f: (f / "model.json").write_text("[" * 100_000), "cannot be read"),
         (lambda f: alter_card(f, lambda c: c.update({"format": 99})), "format 99"),
-        (lambda f: alter_card(f, lambda c: c.update({"class": "os.system"})), "none of RPORegressor"),
+        (lambda f: alter_card(f, lambda c: c.update({"class": "os.system"})), "not one of RPORegressor"),
         (lambda f: alter_card(f, lambda c: c["parameters"].update({"hidden": [3]})), "not those of the network"),
-        (lambda f: alter_card(f, lambda c: c["parameters"].update({"evil": 1})), "not a whole model"),
-        (lambda f: alter_card(f, lambda c: c["fitted"].pop("n_features_in_")), "not a whole model"),
-        (lambda f: alter_card(f, lambda c: c["fitted"].update({"n_features_in_": 10**12})), "not a whole model"),
+        (lambda f: alter_card(f, lambda c: c["parameters"].update({"evil": 1})), "not a complete model"),
+        (lambda f: alter_card(f, lambda c: c["fitted"].pop("n_features_in_")), "not a complete model"),
+        (lambda f: alter_card(f, lambda c: c["fitted"].update({"n_features_in_": 10**12})), "not a complete model"),
         (lambda f: alter_card(f, lambda c: c["fitted"].update({"task_": "binary"})), "0 classes"),
         (lambda f: alter_card(f, lambda c: c["labels"]["domains_"]["values"].append("d")), "names something twice"),
-        (lambda f: alter_card(f, lambda c: c["labels"]["domains_"].update({"values": [[1]]})), "not a whole model"),
+        (lambda f: alter_card(f, lambda c: c["labels"]["domains_"].update({"values": [[1]]})), "not a complete model"),
         (lambda f: alter_card(f, lambda c: c["parameters"].update({"hidden": [2**40]})), "not those of the network"),
     ],
 )

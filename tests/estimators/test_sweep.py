@@ -45,7 +45,7 @@ def test_classes_have_log_loss_and_accuracy(data):
     fitted = clone(model).set_params(hyperparameters__eta=1.0).fit(X, label, domains=DOMAINS)
     assert table["risk"][0] == pytest.approx(log_loss(label, fitted.predict_proba(X)), rel=1e-5)
     assert table["accuracy"][0] == pytest.approx(fitted.score(X, label))
-    with pytest.raises(InputError, match="class 'perhaps', which no training row has"):
+    with pytest.raises(InputError, match="class 'perhaps', which is not in the training data"):
         rpo.sweep(model, X, label, domains=DOMAINS, grid={"eta": [1.0]}, validation=(X[:1], ["perhaps"]))
 
 
@@ -95,7 +95,7 @@ def test_a_training_that_fails_is_a_row_with_its_reason(data):
         ({"grid": {"magic": [1]}}, "has no hyper-parameter 'magic'"),
         ({"grid": []}, "grid is empty"),
         ({"grid": {"gamma": [1.0]}, "seeds": 0}, "seeds is empty"),
-        ({"grid": {"gamma": [1.0]}, "validation": (np.zeros((2, 3)), [1.0])}, "the validation rows are 2"),
+        ({"grid": {"gamma": [1.0]}, "validation": (np.zeros((2, 3)), [1.0])}, "the validation data have 2 rows"),
     ],
 )
 def test_bad_input_is_one_line(data, more, said):

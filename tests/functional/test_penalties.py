@@ -178,11 +178,11 @@ def test_domains_without_rows_or_without_noise():
 @pytest.mark.parametrize(
     "sigma, r_hat, n, message",
     [
-        ([1.0], [1.0], [10], "do not match"),
-        ([[1.0, 1.0]], [[1.0]], [10], "do not match"),
-        ([[1.0]], [[1.0]], [10, 10], "do not match"),
+        ([1.0], [1.0], [10], "must be of shape"),
+        ([[1.0, 1.0]], [[1.0]], [10], "must be of shape"),
+        ([[1.0]], [[1.0]], [10, 10], "must be of shape"),
         ([[np.nan, 1.0]], [[0.5, 0.5]], [10], "NaN in the same cells"),
-        ([[-1.0]], [[1.0]], [10], "not negative"),
+        ([[-1.0]], [[1.0]], [10], "non-negative"),
         ([[np.inf]], [[1.0]], [10], "finite"),
         ([[1.0]], [[0.0]], [10], r"in \(0, 1\]"),
         ([[1.0]], [[1.5]], [10], r"in \(0, 1\]"),

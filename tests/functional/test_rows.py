@@ -23,7 +23,7 @@ def loss(layer=None, y=None, domain=None, eta=1.0):
     [
         ({"layer": nn.BatchNorm1d(4)}, "layer '1' is a BatchNorm1d, which mixes or tracks samples: use GroupNorm"),
         ({"layer": nn.Dropout(0.5)}, "layer '1' is a Dropout, whose draws break determinism"),
-        ({"y": torch.zeros(6, 1)}, r"y has shape \(6, 1\): give one target for each row, y.squeeze\(1\)"),
+        ({"y": torch.zeros(6, 1)}, r"y must have one target per row, got shape \(6, 1\): use y.squeeze\(1\)"),
         ({"domain": torch.tensor([1, 1, 1, 2, 2, 2]), "eta": torch.ones(2)}, "from 1 to 2, and there are 2 domains"),
         ({"domain": torch.tensor([-1, 0, 0, 1, 1, 1])}, "numbers from -1 to 1"),
         ({"domain": torch.zeros(6)}, r"domain is torch.float32 of shape \(6,\): give one whole number"),

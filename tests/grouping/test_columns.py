@@ -40,5 +40,5 @@ def test_bad_input_is_one_clear_line() -> None:
         strata_from_columns(pd.DataFrame(index=[0, 1]))
     with pytest.raises(InputError, match="n_bins must be at least 1, got 0"):
         strata_from_columns(pd.DataFrame({"a": [1]}), n_bins=0)
-    with pytest.raises(InputError, match="one number per row"):
+    with pytest.raises(InputError, match="one non-negative number per row"):
         strata_from_columns(pd.DataFrame({"a": [1, 2]}), sample_weight=[1.0])

@@ -150,7 +150,7 @@ def test_groupings_that_do_not_fit_are_refused():
         rpo.quality(frame, target="y", grouping="class")
     with pytest.raises(InputError, match="grouping must be one of auto, search, class, none, got 'magic'"):
         rpo.quality(frame, target="y", grouping="magic")
-    with pytest.raises(InputError, match="grouping='search' is ignored when strata are given"):
+    with pytest.raises(InputError, match="grouping='search' has no effect when strata are given"):
         rpo.quality(frame, target="y", strata=["wall"], grouping="search")
 
 

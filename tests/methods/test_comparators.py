@@ -234,7 +234,7 @@ def test_mmd_takes_rows_of_every_domain_alike_where_there_are_too_many():
     taken = some_rows(rows)
     assert len(taken) == len(set(taken.tolist())) == ROWS
     assert (rows.weight[taken] > 0).all()
-    assert rows.domain[taken].bincount().tolist() == [240, 240, 30, 2]
+    assert rows.domain[taken].bincount().tolist() == [112, 112, 30, 2]
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -78,7 +78,7 @@ def test_every_command_of_the_page_runs_with_two_workers(page, tmp_path):
 @pytest.mark.parametrize(
     ("name", "number", "says"),
     [
-        ("training", 2, "risk"),
+        ("training", 2, "step"),
         ("sweeps", 2, "hyperparameters__gamma"),
         ("learners", 1, "linear"),
         ("quality", 1, "noise"),

@@ -42,6 +42,17 @@ def test_every_domain_is_held_out_once_and_its_rows_are_seen_nowhere_else(sizes,
         assert 0 < len(found.validation.y) < 0.3 * inside
 
 
+def test_two_jobs_find_what_one_finds(tmp_path):
+    """Workers that fitted the learners are taken again for the networks, and must hear of the table."""
+    asked = {"target": "y", "domain": "d", "methods": ["irm-lip"], "seeds": 2, "steps": 2, "verbose": False}
+    one, two = (
+        rpo.compare(table_of([20, 30, 25]), jobs=jobs, out=tmp_path / str(jobs), **asked).methods for jobs in (1, 2)
+    )
+    assert "irm-lip" in set(one["method"])
+    assert one["error"].notna().all()
+    pd.testing.assert_frame_equal(one, two)
+
+
 def test_strata_of_finished_folds_survive_a_kill(tmp_path, monkeypatch):
     """Killed after two folds of three: the third alone is searched for when it goes on."""
     ready = prepare(table_of([20, 30, 25]), target="y", domain="d")
@@ -83,7 +94,7 @@ def test_a_flipped_bit_in_a_table_is_noticed_and_the_table_rebuilt(tmp_path):
     path.write_bytes(whole[:100])
     use_folder(tmp_path)
     table_problem._arrays.cache_clear()
-    with pytest.raises(InputError, match="is missing or was changed"):
+    with pytest.raises(InputError, match="is missing or has changed"):
         load(DataSpec(name="table", options={"sha256": folds.sha256, "fold": 0}), seed=0)
 
 
@@ -183,15 +194,15 @@ def test_the_verdict_tells_of_rpo_of_a_better_method_of_controls_and_of_the_mean
     stock = {"quality": low, "trees": high, "linear": 1.0}
     words = verdict(errors(**stock, rpo=low, **{"erm-l2": high}, coral=[0.3, 0.32, 0.28, 0.3]))
     assert "rpo helps on this table" in words
-    assert "The smallest error of all is that of coral, 0.3, surely." in words
+    assert "The smallest error is that of coral, 0.3, significantly below that of quality." in words
     same = {"quality-permuted": low, "quality-uniform": low}
-    assert "its controls are the model itself" in verdict(errors(**stock, **same))
+    assert "the controls are identical to the model" in verdict(errors(**stock, **same))
     worse = {"quality-permuted": high, "quality-uniform": high}
-    assert "it is which rows count less that helps" in verdict(errors(**stock, **worse))
+    assert "it matters which rows get less weight" in verdict(errors(**stock, **worse))
     assert "cannot tell its weights from those of quality-uniform" in verdict(
         errors(**stock, **{"quality-permuted": high, "quality-uniform": [0.4, 0.62, 0.5, 0.5]})
     )
-    assert "Nothing beats the mean" in verdict(errors(**stock).assign(mean=0.1))
+    assert "No method is better than the mean" in verdict(errors(**stock).assign(mean=0.1))
 
 
 def test_every_method_that_fits_the_task_and_small_grids():

@@ -85,7 +85,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing_half_written(tmp_path, monke
 
 def test_a_folder_that_cannot_be_is_one_line(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(InputError, match="cannot make the folder"), Store(tmp_path / "file").lock():
+    with pytest.raises(InputError, match="cannot create the folder"), Store(tmp_path / "file").lock():
         pass
 
 

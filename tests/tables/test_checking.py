@@ -175,14 +175,14 @@ def test_two_training_domains_cannot_tell_what_is_usual(new):
     "arguments, words",
     [
         ({"frame": np.zeros((3, 2))}, "must be a DataFrame"),
-        ({"frame": pd.DataFrame({"q": [1]})}, "none of the columns of the model"),
+        ({"frame": pd.DataFrame({"q": [1]})}, "none of the columns that the model needs"),
         ({"frame": pd.DataFrame({"age": []})}, "no rows"),
         ({"target": "nothing"}, "no column 'nothing'"),
         ({"domain": "nothing"}, "no column 'nothing'"),
-        ({"target": [1.0]}, "1 values for 40 rows"),
+        ({"target": [1.0]}, "1 values, but the table has 40 rows"),
         ({"target": ["a"] * 40}, "not a number in 40 of 40 rows"),
         ({"model": rpo.QualityRegressor()}, "not fitted"),
-        ({"model": object()}, "a model that held domains out"),
+        ({"model": object()}, "a model with held-out domains"),
     ],
 )
 def test_what_cannot_be_checked_is_refused_in_one_line(model, new, arguments, words):

@@ -99,8 +99,8 @@ class Evil:
 
 
 FOLDERS = {
-    "no table.json": (lambda m: (m / "table.json").unlink(), "holds no table.json"),
-    "no weights": (lambda m: (m / "weights.safetensors").unlink(), "holds no weights.safetensors"),
+    "no table.json": (lambda m: (m / "table.json").unlink(), "has no table.json"),
+    "no weights": (lambda m: (m / "weights.safetensors").unlink(), "has no weights.safetensors"),
     "weights are a device": (link, "is a link"),
     "not JSON": (put("table.json", b"{"), "is not as `rpo fit` writes it"),
     "JSON bomb in the table": (put("table.json", b"[" * 200_000), "is not as `rpo fit` writes it"),
@@ -111,7 +111,7 @@ FOLDERS = {
     "path in a column": (edit("table.json", lambda c: c["columns"][0].update(file="/etc/passwd")), "Extra inputs"),
     "another format": (edit("table.json", lambda c: c.update(format=9)), "format: Input should be 1"),
     "task unknown": (edit("table.json", lambda c: c.update(task="eval")), "task: Input should be"),
-    "no columns": (edit("table.json", lambda c: c.update(columns=[])), "names no columns"),
+    "no columns": (edit("table.json", lambda c: c.update(columns=[])), "has no columns"),
     "fill not a number": (edit("table.json", lambda c: c["columns"][0].update(fill="1e999")), "columns.0.fill"),
     "more columns": (
         edit("table.json", lambda c: c["columns"].append({"name": "q", "kind": "number"})),
@@ -128,14 +128,14 @@ FOLDERS = {
     ),
     "an odd fill": (edit("table.json", lambda c: c["columns"][0].update(fill=1e200)), "that it cannot have"),
     "rows that are not there": (edit("table.json", lambda c: c.update(rows=3)), "not the rows of the table"),
-    "another class": (edit("model.json", lambda c: c.update({"class": "os.system"})), "none of RPORegressor"),
-    "unknown parameter": (edit("model.json", lambda c: c["parameters"].update(evil=1)), "not a whole model"),
+    "another class": (edit("model.json", lambda c: c.update({"class": "os.system"})), "not one of RPORegressor"),
+    "unknown parameter": (edit("model.json", lambda c: c["parameters"].update(evil=1)), "not a complete model"),
     "altered shapes": (edit("model.json", lambda c: c["parameters"].update(hidden=[3])), "not those of the network"),
     "a network of a terabyte": (
         edit("model.json", lambda c: c["parameters"].update(hidden=[10**6, 10**6])),
         "its parameters are not those of the network",
     ),
-    "width not a number": (edit("model.json", lambda c: c["parameters"].update(hidden=["64"])), "not a whole model"),
+    "width not a number": (edit("model.json", lambda c: c["parameters"].update(hidden=["64"])), "not a complete model"),
     "labels of a gigabyte": (
         edit("model.json", lambda c: c["labels"]["domains_"].update(dtype="<U1000000000")),
         "labels of type '<U1000000000'",
@@ -144,8 +144,8 @@ FOLDERS = {
         edit("model.json", lambda c: c["labels"]["domains_"].update(dtype="V8")),
         "labels of type 'V8'",
     ),
-    "scale of text": (edit("model.json", lambda c: c["fitted"].update(y_scale_="x")), "not a whole model"),
-    "scale not finite": (edit("model.json", lambda c: c["fitted"].update(y_scale_=1e308 * 10)), "not a whole model"),
+    "scale of text": (edit("model.json", lambda c: c["fitted"].update(y_scale_="x")), "not a complete model"),
+    "scale not finite": (edit("model.json", lambda c: c["fitted"].update(y_scale_=1e308 * 10)), "not a complete model"),
     "deep JSON": (put("model.json", b'{"a":' * 100_000 + b"1" + b"}" * 100_000), "cannot be read"),
     "a million layers": (
         edit("model.json", lambda c: c["parameters"].update(hidden=[1] * 10**6)),
@@ -155,13 +155,13 @@ FOLDERS = {
         put("table.json", b'{"format": ' + b"1" * 5_000 + b"}"),
         "is not as `rpo fit` writes it",
     ),
-    "a tensor of a terabyte": (put("weights.safetensors", tensor([1 << 38], 1 << 40)), "not a whole model"),
-    "a tensor of 2**90 numbers": (put("weights.safetensors", tensor([1 << 45, 1 << 45], 4)), "not a whole model"),
-    "pickle for weights": (put("weights.safetensors", pickle.dumps(Evil())), "not a whole model"),
-    "truncated weights": (cut("weights.safetensors"), "not a whole model"),
-    "header of 2**63 bytes": (put("weights.safetensors", b"\xff" * 7 + b"\x7f" + b"{}"), "not a whole model"),
+    "a tensor of a terabyte": (put("weights.safetensors", tensor([1 << 38], 1 << 40)), "not a complete model"),
+    "a tensor of 2**90 numbers": (put("weights.safetensors", tensor([1 << 45, 1 << 45], 4)), "not a complete model"),
+    "pickle for weights": (put("weights.safetensors", pickle.dumps(Evil())), "not a complete model"),
+    "truncated weights": (cut("weights.safetensors"), "not a complete model"),
+    "header of 2**63 bytes": (put("weights.safetensors", b"\xff" * 7 + b"\x7f" + b"{}"), "not a complete model"),
     "mean of another shape": (weights(lambda a: a.update(x_mean_=np.zeros((9, 1)))), "x_mean_ is of another shape"),
-    "no mean": (weights(lambda a: a.pop("x_mean_")), "not a whole model"),
+    "no mean": (weights(lambda a: a.pop("x_mean_")), "not a complete model"),
     "weights of another shape": (
         weights(lambda a: a.update({n: v[..., :1].copy() for n, v in a.items() if n.startswith("weights/")})),
         "not those of the network",
@@ -188,7 +188,7 @@ FOLDERS = {
     ),
     "weights not finite": (
         weights(lambda a: a.update({n: v * np.nan for n, v in a.items() if n.startswith("weights/")})),
-        "is not a whole model (0.bias is not finite)",
+        "is not a complete model (0.bias is not finite)",
     ),
 }
 
@@ -208,7 +208,7 @@ def test_a_malformed_folder(fails, fitted, reseal, tmp_path, harm, message, monk
     [
         ("p,q\n1,2\n", "none of the columns"),
         ("x,y\ninf,2\n", "column 'x' is infinite (inf) in 1 rows"),
-        ("x,y\n1,2\n1e300,2\n", "column 'x' reaches 1e+300 in row 2"),
+        ("x,y\n1,2\n1e300,2\n", "column 'x' is 1e+300 in row 2"),
         ("x,y\n-1.8e308,2\n", "column 'x' is infinite (inf) in 1 rows"),
         ("x,y\n", "no rows"),
     ],

@@ -117,7 +117,7 @@ def test_nothing_to_read_is_one_line(tmp_path):
 def test_columns_that_hold_no_values_of_a_table_are_refused(tmp_path):
     rows = pa.table({"a": [[1], [2]], "y": [1.0, 2.0]})
     pa.parquet.write_table(rows, tmp_path / "a.parquet")
-    with pytest.raises(InputError, match="holds list"):
+    with pytest.raises(InputError, match="has type list"):
         open_dataset(str(tmp_path))
 
 

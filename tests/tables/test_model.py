@@ -8,7 +8,7 @@ from rpo.frames import prepare
 from rpo.tables.folder import card_text
 from rpo.tables.model import fit_table
 
-ALIKE = "no domain or stratum is surely noisier than the ordinary: all rows count the same"
+ALIKE = "no domain or stratum is clearly noisier than usual: all rows have the same weight"
 NOTE = "dropped, because their relation to the target differs between domains: 'spurious'"
 
 

@@ -76,7 +76,7 @@ def test_small_files_and_other_formats_are_read_whole(saved, tmp_path, monkeypat
 def test_columns_that_cannot_be_are_refused_alike(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet, "MANY_ROWS", 1)
     pd.DataFrame({"a": [[1, 2]] * 20, "y": range(20)}).to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(InputError, match="column 'a' of .* holds list"):
+    with pytest.raises(InputError, match="column 'a' of .* has type list"):
         many_rows(tmp_path / "t.parquet")
 
 

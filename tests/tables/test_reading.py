@@ -49,7 +49,7 @@ def test_zero_and_one_stay_numbers(tmp_path):
 
 
 def test_writing_where_one_cannot_is_one_line_and_leaves_nothing(tmp_path):
-    with pytest.raises(InputError, match="ends in none of"):
+    with pytest.raises(InputError, match="must end in one of"):
         write_table(FRAME, tmp_path / "t.xlsx")
     with pytest.raises(InputError, match="is a directory"):
         write_table(FRAME, tmp_path)

@@ -1,8 +1,10 @@
 """The `rpo` command: one file a command, nothing heavy imported before a command runs."""
 
+import re
 import sys
 import warnings
 from importlib.metadata import version
+from inspect import cleandoc
 from typing import Annotated
 
 import typer
@@ -16,7 +18,7 @@ MOST_WORDS = 200
 
 app = typer.Typer(
     name="rpo",
-    help="Models that hold up on domains never seen, from data of uneven quality.",
+    help="Models that hold up on unseen domains, from training data of uneven quality.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -33,6 +35,24 @@ app.command()(methods.methods)
 app.command()(theory.theory)
 
 
+def flowing(text: str) -> str:
+    r"""A help text whose paragraphs fit any width, with `rpo[real]` as it is: Rich would take that for markup.
+
+    >>> print(flowing("One.\n\n[bold]Two[/bold] needs\nrpo[real].\n\n    rpo two\n"))
+    One.
+    <BLANKLINE>
+    [bold]Two[/bold] needs rpo\[real].
+    <BLANKLINE>
+        rpo two
+    """
+    parts = re.sub(r"\[(?!/?bold\])", r"\\[", cleandoc(text)).split("\n\n")
+    return "\n\n".join(part if part.startswith(" ") else part.replace("\n", " ") for part in parts)
+
+
+for _command in (*app.registered_commands, *bench.app.registered_commands, *data.app.registered_commands):
+    _command.help = flowing(getattr(_command.callback, "__doc__", None) or "")
+
+
 def _say_version(asked: bool) -> None:
     if asked:
         print(f"rpo {version('rpo')}")
@@ -45,7 +65,7 @@ def options(
         bool, typer.Option("--version", help="Show the version and exit.", callback=_say_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Models that hold up on domains never seen, from data of uneven quality."""
+    """Models that hold up on unseen domains, from training data of uneven quality."""
 
 
 UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h: the fault is in the program

@@ -36,7 +36,7 @@ SHOWN = 10
 
 
 def check(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `rpo fit` wrote.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Model folder written by `rpo fit`.")],
     table: DataPath,
     report: Report = None,
     encoding: Encoding = "utf-8",
@@ -45,11 +45,11 @@ def check(
     cluster: Cluster = None,
     as_json: Json = False,
 ) -> None:
-    """Say whether a model can be trusted on a new table: as usual, careful, or outside of what it was fitted on.
+    """Check whether a model can be trusted on a new table: as usual, careful, or outside its training data.
 
-    Which columns shifted, what is missing or unseen, which training domains it resembles, and the error to expect. If
-    the table has the target, its error stands beside that of held-out domains. Every domain of the table is checked by
-    itself; without the domain column, the table is one new domain.
+    Reports shifted columns, missing columns, unseen categories, the most similar training domains and the error to
+    expect. If the table has the target, its error is compared with that of held-out domains. Each domain of the table
+    is checked separately; without the domain column, the table counts as one new domain.
 
     [bold]Examples[/bold]
 

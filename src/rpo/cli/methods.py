@@ -13,26 +13,28 @@ if TYPE_CHECKING:
 
 
 def methods(
-    name: Annotated[str | None, typer.Argument(help="Explain this method.", show_default=False)] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="The method to explain. (default: list all)", show_default=False)
+    ] = None,
     task: Annotated[
-        Literal["regression", "classification"] | None, typer.Option(help="Only those that fit this task.")
+        Literal["regression", "classification"] | None, typer.Option(help="List only methods that support this task.")
     ] = None,
     plugin: Plugin = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """List the methods, or explain one: what it does, its formula, hyper-parameters, reference, and cost over ERM.
+    """List the methods, or explain one: its formula, hyper-parameters, reference and cost relative to ERM.
 
-    Methods of installed packages (entry-point group rpo.methods) are among them, and those of --plugin.
+    Methods of installed packages (entry-point group rpo.methods) and of --plugin are included.
 
-    Examples:
+    [bold]Examples[/bold]
 
-      rpo methods --task regression
+        rpo methods --task regression
 
-      rpo methods fishr
+        rpo methods fishr
 
-      rpo methods my-method --plugin my_methods
+        rpo methods my-method --plugin my_methods
 
-      rpo methods --json
+        rpo methods --json
     """
     load_plugins(plugin)
     _say_what_is_broken()
@@ -91,9 +93,9 @@ def _explain(name: str, as_json: bool) -> None:
     for title, text in (("Formula", entry["formula"]), ("Reference", entry["reference"])):
         out.print(Text(f"\n{title}", style="bold"))
         out.print(Padding(Text(text), (0, 0, 0, 2)))
-    cost = f"{entry['cost']:g} times the step of plain training (measured here: MLP 100-64-64-1, 2,048 rows"
+    cost = f"{entry['cost']:g} times that of plain training (measured on this machine: MLP 100-64-64-1, 2,048 rows"
     out.print(Text("\nCost of a step", style="bold"))
-    out.print(Padding(Text(f"{cost}, three domains; first stages not counted)"), (0, 0, 0, 2)))
+    out.print(Padding(Text(f"{cost}, three domains; without first stages)"), (0, 0, 0, 2)))
     out.print(Text("\nHyper-parameters", style="bold"))
     for line in _sentences(entry):
         out.print(Padding(Text(line), (0, 0, 0, 2)))

@@ -12,29 +12,33 @@ SHOWN = 12
 
 
 def predict(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `rpo fit` wrote.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Model folder written by `rpo fit`.")],
     table: TablePath,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Write here (CSV, TSV or Parquet, by its ending) instead of printing."),
+        typer.Option("--out", "-o", help="File to write (.csv, .tsv or .parquet). (default: print CSV)"),
     ] = None,
     interval: Annotated[
         float | None,
         typer.Option(
-            help="Add an interval (for classes, a set) that holds on a new domain; 90 means for 90 rows in 100.",
+            help="Add intervals (sets, for classes) with this coverage in per cent on new domains, such as 90.",
         ),
     ] = None,
     interval_method: Annotated[
         Literal["conformal", "model"],
-        typer.Option(help="conformal: assumes nothing but that domains are alike; model: domains are normal draws."),
+        typer.Option(
+            help="conformal: assumes only that new domains resemble the training domains; model: assumes normally "
+            "distributed domain effects."
+        ),
     ] = "conformal",
     encoding: Encoding = "utf-8",
     plugin: Plugin = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of CSV.")] = False,
 ) -> None:
-    """A prediction for every row of a table; missing columns and unseen categories are reported.
+    """Predict every row of a table; missing columns and unseen categories are reported.
 
-    Ids (`rpo fit --id`) are passed through. If the table has the target, the error of the predictions is printed.
+    The column given by `rpo fit --id` is copied to the output. If the table has the target, the error of the
+    predictions is printed.
 
     [bold]Examples[/bold]
 

@@ -54,19 +54,19 @@ def quality(
     grouping: QualityGrouping = "auto",
     task: AskedTask = "auto",
     unit: Annotated[
-        str | None, typer.Option(help="The column that says who or what was measured repeatedly, such as a patient.")
+        str | None, typer.Option(help="Column that identifies what was measured repeatedly, such as a patient.")
     ] = None,
     method: Annotated[
         str,
         typer.Option(
             "--method",
             "-m",
-            help="What rows are judged by: auto, linear, trees, network, or a name that `rpo methods` lists.",
+            help="Learner to judge rows by: auto, linear, trees, network, or a method that `rpo methods` lists.",
         ),
     ] = "auto",
     report: Report = None,
-    rows_out: Annotated[Path | None, typer.Option(help="Write the rows to look at first (CSV) here.")] = None,
-    weights_out: Annotated[Path | None, typer.Option(help="Write the weight of every row (CSV) here.")] = None,
+    rows_out: Annotated[Path | None, typer.Option(help="CSV file for the rows to look at first.")] = None,
+    weights_out: Annotated[Path | None, typer.Option(help="CSV file for the weight of every row.")] = None,
     drop: Drop = None,
     category: Category = None,
     encoding: Encoding = "utf-8",
@@ -79,7 +79,7 @@ def quality(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Say which domains, groups, features and rows of a table are poor, how sure that is, and what to do first.
+    """Report which domains, groups, columns and rows of a table are of poor quality, and what to do first.
 
     [bold]Examples[/bold]
 
@@ -178,7 +178,7 @@ def show_quality(found: "Quality") -> None:
         if len(table) > (0 if table is rows else 1):
             show(table.head(SHOWN), columns, title, len(table))
     if not len(rows):
-        say("No row is far from what the others say about it.")
+        say("No row is far from its expected value.")
 
 
 def quality_json(found: "Quality") -> dict[str, Any]:

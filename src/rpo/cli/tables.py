@@ -38,7 +38,7 @@ Cluster = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
-        help="Work on the Dask cluster whose scheduler listens here, not on this machine.",
+        help="Address of a Dask scheduler: run on that cluster instead of this machine.",
         callback=_reached,
     ),
 ]
@@ -46,30 +46,30 @@ DataPath = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="A CSV, TSV or Parquet file (CSV and TSV also as .gz), or Parquet files together: a folder, a pattern "
-        "in quotes, an address such as s3://bucket/visits.",
+        help="A CSV, TSV or Parquet file (CSV and TSV also as .gz), or several Parquet files: a folder, a quoted "
+        "pattern, or an address such as s3://bucket/visits.",
     ),
 ]
 SampleRows = Annotated[
     int,
-    typer.Option(help="Of a dataset of a million rows or more, about how many rows models learn from.", min=1_000),
+    typer.Option(help="Approximate number of rows that models are trained on, for a million rows or more.", min=1_000),
 ]
-AllRows = Annotated[bool, typer.Option("--all-rows", help="Read all rows into memory, and learn from all of them.")]
+AllRows = Annotated[bool, typer.Option("--all-rows", help="Read all rows into memory and train on all of them.")]
 FitAllRows = Annotated[
     bool,
     typer.Option(
         "--all-rows",
-        help="Read all rows into memory, and learn from all of them; trees with --cluster, into that of its workers.",
+        help="Read all rows into memory and train on all of them; trees with --cluster: into its workers' memory.",
     ),
 ]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out files of a dataset that cannot be read.")]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip Parquet files that cannot be read.")]
 Checkpoint = Annotated[
     Path | None,
-    typer.Option(help="A folder for finished parts of a dataset: stopped or killed, the same command goes on."),
+    typer.Option(help="Folder for finished parts: the same command continues an interrupted run."),
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", "-j", help="Worker processes for a dataset. (default: one per core)", min=1),
+    typer.Option("--jobs", "-j", help="Number of worker processes for large data. (default: one per core)", min=1),
 ]
 
 if TYPE_CHECKING:
@@ -85,40 +85,43 @@ LONGEST = 480  # characters of a line that says something
 TablePath = Annotated[
     Path, typer.Argument(metavar="TABLE", help="A CSV, TSV or Parquet file; CSV and TSV also as .gz.")
 ]
-Target = Annotated[str, typer.Option("--target", "-t", help="The column to predict.")]
-_domain = typer.Option("--domain", "-d", help="The column that says where a row comes from.")
+Target = Annotated[str, typer.Option("--target", "-t", help="Column to predict.")]
+_domain = typer.Option("--domain", "-d", help="Column with the domain (the origin) of each row.")
 Domain = Annotated[str, _domain]
 MaybeDomain = Annotated[str | None, _domain]
 Strata = Annotated[
     list[str] | None,
-    typer.Option("--strata", "-s", help="A column that strata (groups of rows) are made of; may be repeated."),
+    typer.Option("--strata", "-s", help="Column that defines strata (groups of rows); may be repeated."),
 ]
 Grouping = Annotated[
     io.Grouping,
-    typer.Option(help="Strata without --strata. (auto: search for a regression, none for classes)"),
+    typer.Option(help="How strata are found without --strata. (auto: search for regression, none for classification)"),
 ]
 QualityGrouping = Annotated[
     io.Grouping,
-    typer.Option(help="Strata without --strata: searched for among the columns (auto), the classes, or none."),
+    typer.Option(help="How strata are found without --strata. (auto: search among the columns)"),
 ]
-AskedTask = Annotated[io.AskedTask, typer.Option(help="Whether the target is a number or a class.")]
-Drop = Annotated[list[str] | None, typer.Option(help="Columns to leave out: a,b; may be repeated.")]
+AskedTask = Annotated[
+    io.AskedTask, typer.Option(help="Regression or classification. (auto: recognised from the target)")
+]
+Drop = Annotated[list[str] | None, typer.Option(help="Columns to ignore, separated by commas; may be repeated.")]
 Category = Annotated[
-    list[str] | None, typer.Option(help="Treat these numeric columns as categorical: a,b; may be repeated.")
+    list[str] | None,
+    typer.Option(help="Numeric columns to treat as categorical, separated by commas; may be repeated."),
 ]
-Encoding = Annotated[str, typer.Option(help="Encoding of a text file: utf-8, latin-1, cp1252, utf-16.")]
-Steps = Annotated[int, typer.Option(help="Steps of training.", min=1)]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same result.", min=0)]
+Encoding = Annotated[str, typer.Option(help="Encoding of text files, such as utf-8, latin-1, cp1252 or utf-16.")]
+Steps = Annotated[int, typer.Option(help="Number of training steps.", min=1)]
+Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same result.", min=0)]
 
 
 Plugin = Annotated[
     list[str] | None,
     typer.Option(
         metavar="MODULE[:FUNCTION]",
-        help="A module with methods of your own, importable from here; may be repeated.",
+        help="Importable module with your own methods; may be repeated.",
     ),
 ]
-Report = Annotated[Path | None, typer.Option(help="Write the data-quality page (HTML) here.")]
+Report = Annotated[Path | None, typer.Option(help="HTML file for the data-quality page.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
@@ -140,7 +143,7 @@ def check_report(report: Path | None) -> None:
     if report.is_dir():
         raise InputError(f"{report} is a directory: give the path of the page, such as quality.html")
     if report.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"--report {report} does not end in .html: the page is HTML")
+        raise InputError(f"--report must end in .html, got {report}")
 
 
 def names_in(given: Sequence[str] | None, columns: Iterable[str]) -> list[str]:

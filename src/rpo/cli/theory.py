@@ -12,21 +12,21 @@ from rpo.io import console
 
 def theory(
     problem: Annotated[
-        list[str] | None, typer.Option("--problem", "-p", help="A problem of the catalogue; repeat for several.")
+        list[str] | None, typer.Option("--problem", "-p", help="Problem to solve (see --list); may be repeated.")
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where the figures are written.")] = Path("out/theory"),
-    eta: Annotated[float, typer.Option(help="IRM penalty of every domain, above 0.")] = 1.0,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the figures.")] = Path("out/theory"),
+    eta: Annotated[float, typer.Option(help="IRM penalty of every domain; must be above 0.")] = 1.0,
     lam: Annotated[
-        list[float] | None, typer.Option("--lam", help="Lipschitz penalty; repeat for several. (default: 1e-4, 1e-3)")
+        list[float] | None, typer.Option("--lam", help="Lipschitz penalty; may be repeated. (default: 1e-4, 1e-3)")
     ] = None,
-    nodes: Annotated[int, typer.Option(help="Nodes of the grid, at least 51.")] = 2001,
-    repetitions: Annotated[int, typer.Option(help="Monte-Carlo repetitions, at least 2.")] = 1000,
+    nodes: Annotated[int, typer.Option(help="Number of grid nodes, at least 51.")] = 2001,
+    repetitions: Annotated[int, typer.Option(help="Number of Monte-Carlo repetitions, at least 2.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the noise.")] = 0,
     figures: Annotated[bool, typer.Option(help="Draw the figures.")] = True,
-    list_problems: Annotated[bool, typer.Option("--list", help="List the problems and stop.")] = False,
+    list_problems: Annotated[bool, typer.Option("--list", help="List the problems and exit.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")] = False,
 ) -> None:
-    """Check Theorem 1 and Proposition 1 against an exact solver: tables, and figures.
+    """Compare Theorem 1 and Proposition 1 with an exact solver, in tables and figures.
 
     [bold]Examples[/bold]
 

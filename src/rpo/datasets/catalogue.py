@@ -105,7 +105,7 @@ def read(entry: Entry) -> bytes:
         raise InputError(f"{entry.path} is missing: reinstall rpo") from None
     found = hashlib.sha256(data).hexdigest()
     if found != entry.sha256:
-        raise InputError(f"{entry.path} was altered: SHA-256 {found}, expected {entry.sha256}: reinstall rpo")
+        raise InputError(f"{entry.path} has changed: SHA-256 {found}, expected {entry.sha256}: reinstall rpo")
     return data
 
 

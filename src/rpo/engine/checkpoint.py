@@ -48,8 +48,8 @@ class Keeper:
         for name, value in self.mark.items():
             if mark.get(name) != value:
                 raise InputError(
-                    f"{self.path} was kept by another training (not the same {name}): "
-                    "name another folder for the checkpoint, or delete this one"
+                    f"{self.path} belongs to another training (different {name}): "
+                    "use another checkpoint folder, or delete this one"
                 )
         self.before = kept.curve
         return kept
@@ -117,7 +117,7 @@ def write_checkpoint(path: Path, kept: Kept, mark: Mapping[str, str]) -> None:
         with replacing(path) as scratch:
             save_file(separate, scratch, {name: json.dumps(word) for name, word in words.items()})
     except SafetensorError as error:
-        raise InputError(f"cannot write {path}: {error}; what was written before is whole") from None
+        raise InputError(f"cannot write {path}: {error}; the previous file is intact") from None
 
 
 def read_checkpoint(path: Path, device: torch.device | str = "cpu") -> tuple[Kept, dict[str, str]]:
@@ -130,7 +130,9 @@ def read_checkpoint(path: Path, device: torch.device | str = "cpu") -> tuple[Kep
         if lacking := lacking | ({"step", "failures", "mark"} - set(words)):
             raise ValueError(f"it has no {min(lacking)}")
     except (OSError, SafetensorError, ValueError) as error:
-        raise InputError(f"{path} is not a checkpoint ({' '.join(str(error).split())}): train from the start") from None
+        raise InputError(
+            f"{path} is not a valid checkpoint ({' '.join(str(error).split())}): delete it to train from the start"
+        ) from None
     curve, there = tensors.pop("curve"), {name: tensor.to(device) for name, tensor in tensors.items()}
     adam = AdamState(*(there[f"adam/{name}"] for name in AdamState._fields))
     state, watch = (

@@ -37,34 +37,34 @@ KEEP, LARGEST = 512 * 2**20, 32 * 2**20
 
 @dataclass(frozen=True)
 class Config:
-    """How to train: everything that is not the method's.
+    """Training settings that do not belong to the method.
 
     Parameters
     ----------
     steps : int
-        Steps of Adam.
+        Number of Adam steps.
     batch_size : int, optional
-        Rows of each domain in a step; None for all rows.
+        Rows per domain in a step; None uses all rows.
     schedule : "cosine" or "constant"
-        Of the learning rate: it falls by half a cosine, or stays.
+        Schedule of the learning rate: cosine decay, or constant.
     device : str
         "auto", "cpu", "cuda" or "mps".
     dtype : torch.dtype
         The precision.
     compile : bool
-        Compile the step: costs half a minute, pays from about 1,500 steps on.
+        Compile the step; takes half a minute, worthwhile from about 1,500 steps on.
     progress : bool or "auto"
-        Whether to show it; "auto" does on a terminal.
+        Whether to show a progress bar; "auto" does on a terminal.
     checkpoint : path, optional
-        A folder to keep the training in while it goes on, and on SIGTERM: the same call goes on where it stopped.
+        Folder for checkpoints, also written on SIGTERM; the same call continues an interrupted training.
     every : float
-        Seconds between two checkpoints.
+        Seconds between checkpoints.
     accumulate : int
-        Batches whose gradients make one step: their mean.
+        Number of batches whose gradients are averaged in each step.
     autocast : bool
         Compute losses in bfloat16 where that is safe; parameters and Adam stay in `dtype`.
     monitor : Monitor, optional
-        What is looked at meanwhile, and when to stop.
+        Evaluation, early stopping and callbacks.
 
     Examples
     --------
@@ -88,9 +88,9 @@ class Config:
 
     def __post_init__(self) -> None:
         if isinstance(self.steps, bool) or not isinstance(self.steps, int | np.integer) or self.steps < 1:
-            raise InputError(f"steps must be a whole number of at least 1, got {self.steps!r}")
+            raise InputError(f"steps must be a positive integer, got {self.steps!r}")
         if self.batch_size is not None and self.batch_size < 1:
-            raise InputError(f"batch_size must be at least 1, or None for all rows, got {self.batch_size}")
+            raise InputError(f"batch_size must be at least 1, or None to use all rows, got {self.batch_size}")
         if self.schedule not in ("cosine", "constant"):
             raise InputError(f"schedule must be 'cosine' or 'constant', got {self.schedule!r}")
         if (
@@ -98,11 +98,11 @@ class Config:
             or not isinstance(self.accumulate, int | np.integer)
             or self.accumulate < 1
         ):
-            raise InputError(f"accumulate must be a whole number of at least 1, got {self.accumulate!r}")
+            raise InputError(f"accumulate must be a positive integer, got {self.accumulate!r}")
         if self.accumulate > 1 and self.batch_size is None:
-            raise InputError("accumulate needs mini-batches: give batch_size")
+            raise InputError("accumulate needs mini-batches: set batch_size")
         if not self.every >= 0:
-            raise InputError(f"every must be the number of seconds between two checkpoints, got {self.every}")
+            raise InputError(f"every must be a number of seconds, got {self.every}")
 
 
 def default_batch_size(rows: int, domains: int) -> int | None:
@@ -129,7 +129,7 @@ def pick_device(name: str) -> torch.device:
     try:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError):
-        raise InputError(f"device {name!r} is not available on this machine: use 'auto' or 'cpu'") from None
+        raise InputError(f"device {name!r} is not available on this machine; use 'auto' or 'cpu'") from None
     return device
 
 

@@ -135,7 +135,7 @@ def make_data(
     weight: Tensor | None = None,
     n_classes: int = 0,
 ) -> Data:
-    """One data set from tensors of rows, or inputs that are fetched.
+    """Make a data set from tensors, or from inputs that are loaded on demand.
 
     Parameters
     ----------
@@ -148,9 +148,14 @@ def make_data(
     task : "regression", "binary" or "multiclass"
         What the target is.
     stratum, weight : Tensor, optional
-        Of every row; one stratum, and weights of one, by default.
+        Stratum and weight of every row; by default one stratum, and weights of one.
     n_classes : int
         For `"multiclass"`.
+
+    Returns
+    -------
+    Data
+        The data set.
 
     Examples
     --------

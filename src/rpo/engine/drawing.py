@@ -62,7 +62,7 @@ class Undrawn(TorchDispatchMode):  # type: ignore[no-untyped-call]
     >>> with Undrawn():
     ...     torch.rand(2)
     Traceback (most recent call last):
-    rpo.exceptions.InputError: the network draws random numbers when it is applied (rand), ...
+    rpo.exceptions.InputError: the network draws random numbers in its forward pass (rand), ...
     """
 
     def __init__(self) -> None:
@@ -74,8 +74,8 @@ class Undrawn(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.operations.add(func.overloadpacket.__name__)
         if draws(func):
             raise InputError(
-                f"the network draws random numbers when it is applied ({func.overloadpacket.__name__}), "
-                "which breaks determinism: remove that layer"
+                f"the network draws random numbers in its forward pass ({func.overloadpacket.__name__}), "
+                "so results would not be reproducible: remove that layer"
             )
         return func(*args, **(kwargs or {}))
 
@@ -95,7 +95,9 @@ def _with_generator(func: Any) -> Any:
     for form in (func, *(getattr(packet, name) for name in packet.overloads())):
         if _arguments(form) == _arguments(func) | {"generator"}:
             return form
-    raise InputError(f"the network is initialised by {packet.__name__}, which takes no generator: use another function")
+    raise InputError(
+        f"the network is initialised by {packet.__name__}, which accepts no generator: use another initialisation"
+    )
 
 
 def _arguments(func: Any) -> set[str]:

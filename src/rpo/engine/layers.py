@@ -28,9 +28,11 @@ def check_norms(module: nn.Module, batch_size: int | None) -> None:
         layer = module.get_submodule(name)
         if isinstance(layer, _InstanceNorm) or getattr(layer, "running_mean", None) is None:
             kind = type(layer).__name__
-            raise InputError(f"layer {name!r} is a {kind} without statistics of its own to predict with: use GroupNorm")
+            raise InputError(
+                f"layer {name!r} is a {kind} without running statistics, so it cannot predict: use GroupNorm"
+            )
         if batch_size is None:
-            raise InputError(f"layer {name!r} is a {type(layer).__name__}, which needs mini-batches: give batch_size")
+            raise InputError(f"layer {name!r} is a {type(layer).__name__}, which needs mini-batches: set batch_size")
 
 
 def hold_statistics(module: nn.Module) -> None:

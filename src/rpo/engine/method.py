@@ -203,7 +203,7 @@ class Method:
         for name, allowed in self.options.items():
             if name in given and len(allowed) > 1 and given[name] not in allowed:
                 names = ", ".join(map(str, allowed))
-                raise InputError(f"{name}={given[name]!r} of method {self.name!r}: use one of {names}")
+                raise InputError(f"{name} of method {self.name!r} must be one of {names}, got {given[name]!r}")
         given = {**self.schemes.get(given.get("scheme", ""), {}), **given}
         numbers = {name: _number(name, given.get(name, hyper.default)) for name, hyper in self.space.items()}
         return numbers, {name: given.get(name, allowed[0]) for name, allowed in self.options.items()}
@@ -215,7 +215,7 @@ def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise InputError(f"hyper-parameter {name!r} must be a number, got {value!r}")
     if not np.isfinite(value) or value < 0:
-        raise InputError(f"hyper-parameter {name!r} must be finite and not negative, got {value!r}")
+        raise InputError(f"hyper-parameter {name!r} must be finite and non-negative, got {value!r}")
     return float(value)
 
 
@@ -235,26 +235,31 @@ def method(
     summary: str | None = None,
     **hooks: Any,
 ) -> Callable[[Objective], Objective]:
-    """Put a function into the registry, so that estimators, sweeps, studies and the command line know it by its name.
+    """Register a function as a method, for estimators, sweeps, studies and the command line.
 
-    A name that another module has taken is refused; the same module may define it again, as a notebook does.
+    A name that is used by another module raises an error; the same module may redefine it, as in a notebook.
 
     Parameters
     ----------
     name : str
-        What it is called by.
+        The name of the method.
     tasks : tuple
         `BOTH`, `REGRESSION` or `CLASSIFICATION` of `rpo.methods`.
     space : dict of Hyper
-        Its hyper-parameters: default, range, and a sentence (`log_uniform`, `uniform`).
+        Its hyper-parameters, each with a default, a range and a description (`log_uniform`, `uniform`).
     cite, reference : str
         A short citation, and the full one.
     options : dict of Choice, optional
-        What there is to choose besides numbers.
+        Options other than numbers.
     summary : str, optional
-        What it does, in a line; without it the first line of its module.
+        A one-line description; by default the first line of its module.
     **hooks
-        `prepare`, `first_stage`, `draw`, `version` and the like, as in `rpo.engine.method.Method`.
+        Further fields of `rpo.engine.method.Method`, such as `prepare`, `first_stage`, `draw` and `version`.
+
+    Returns
+    -------
+    decorator
+        It returns the function unchanged.
 
     Examples
     --------
@@ -277,7 +282,7 @@ def method(
         taken = REGISTRY.get(name)
         if taken is not None and taken.objective.__module__ != objective.__module__:
             raise InputError(
-                f"there is a method {name!r} already (in {taken.objective.__module__}): give yours another name"
+                f"a method {name!r} is already registered (in {taken.objective.__module__}): use another name"
             )
         REGISTRY[name] = Method(
             name=name,
@@ -325,12 +330,17 @@ def _first_line(text: str | None) -> str:
 
 
 def get_method(name: str) -> Method:
-    """The method of that name, or an error that lists them.
+    """The method with this name; an unknown name raises an error that lists all methods.
 
     Parameters
     ----------
     name : str
-        As `rpo methods` lists it.
+        The name, as listed by `rpo methods`.
+
+    Returns
+    -------
+    Method
+        The method.
 
     Examples
     --------
@@ -349,12 +359,17 @@ def get_method(name: str) -> Method:
 
 
 def methods(task: Task | None = None) -> Iterable[Method]:
-    """All methods, or those that have a task.
+    """All registered methods, or those that support a task.
 
     Parameters
     ----------
     task : "regression", "binary" or "multiclass", optional
-        What they are to fit.
+        The task.
+
+    Returns
+    -------
+    iterable of Method
+        The methods, by name.
 
     Examples
     --------

@@ -24,23 +24,23 @@ RULES = ("mean", "worst")
 
 @dataclass(frozen=True)
 class Monitor:
-    """Look at a training: evaluate on validation domains, stop early by a named rule, tell callbacks.
+    """Monitor a training: evaluate on validation domains, stop early, and run callbacks.
 
     Parameters
     ----------
     validation : tuple (X, y, domains) or None
-        Rows never trained on, of the training domains or of others; for the engine itself a `Data`.
+        Rows that are not trained on, from the training domains or others; for `rpo.engine`, a `Data`.
     every : int
-        Steps between two evaluations.
+        Number of steps between evaluations.
     early_stopping : {"mean", "worst"} or None
-        Keep the model of the evaluation with the smallest mean risk over validation domains, or the smallest risk of
-        the worst of them, and stop once `patience` evaluations in a row were no better. None trains to the end.
+        Keep the model with the smallest mean risk over validation domains, or the smallest risk in the worst one, and
+        stop after `patience` evaluations without improvement. None trains to the end.
     patience : int
-        Evaluations to wait for a better one.
+        Number of evaluations to wait for an improvement.
     callbacks : sequence of Callback
-        Told of every step, every evaluation and the end.
+        Called after every step, after every evaluation and at the end.
     names : tuple of str
-        Of the validation domains; an estimator fills them in.
+        Names of the validation domains; set by the estimator.
 
     Examples
     --------
@@ -65,14 +65,14 @@ class Monitor:
         for name in ("every", "patience"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
+                raise InputError(f"{name} must be a positive integer, got {value!r}")
         if self.early_stopping not in (None, *RULES):
             raise InputError(f"early_stopping must be 'mean', 'worst' or None, got {self.early_stopping!r}")
         if self.early_stopping is not None and self.validation is None:
-            raise InputError("early_stopping needs validation rows: give validation=(X, y, domains)")
+            raise InputError("early_stopping needs validation data: pass validation=(X, y, domains)")
         for callback in self.callbacks:
             if not isinstance(callback, Callback):
-                raise InputError(f"a callback is a {type(callback).__name__}: derive it from rpo.engine.Callback")
+                raise InputError(f"callbacks must be instances of rpo.engine.Callback, got a {type(callback).__name__}")
 
 
 class Watch:

@@ -27,9 +27,14 @@ def mlp(n_inputs: int, n_outputs: int, hidden: Sequence[int] = (64, 64)) -> nn.S
     Parameters
     ----------
     n_inputs, n_outputs : int
-        Features, and numbers predicted.
+        Number of features and of outputs.
     hidden : sequence of int
         The widths of the hidden layers.
+
+    Returns
+    -------
+    nn.Sequential
+        The network.
 
     Examples
     --------
@@ -49,19 +54,24 @@ def mlp(n_inputs: int, n_outputs: int, hidden: Sequence[int] = (64, 64)) -> nn.S
 
 
 def cnn(row_shape: Sequence[int], n_outputs: int, channels: Sequence[int] = (16, 32, 64)) -> nn.Sequential:
-    """Convolutions that halve the picture, group norms, ReLUs, an average, a linear head.
+    """A convolutional network: strided convolutions, group norms, ReLUs, average pooling, a linear head.
 
-    Group norms look at one picture at a time, so that every picture has an input gradient of its own, and the Lipschitz
-    term goes through the whole network.
+    Group norms use one picture at a time, so every picture has its own input gradient, and the Lipschitz term covers
+    the whole network.
 
     Parameters
     ----------
     row_shape : sequence of int
-        Of a picture: colours, height, width.
+        Shape of a picture: channels, height, width.
     n_outputs : int
-        Numbers predicted.
+        Number of outputs.
     channels : sequence of int
-        Of each convolution.
+        Number of channels of each convolution.
+
+    Returns
+    -------
+    nn.Sequential
+        The network.
 
     Examples
     --------
@@ -79,16 +89,21 @@ def cnn(row_shape: Sequence[int], n_outputs: int, channels: Sequence[int] = (16,
 
 
 def network(row_shape: Sequence[int], n_outputs: int, widths: Sequence[int]) -> nn.Sequential:
-    """What fits the rows: a ReLU network for vectors, convolutions for pictures.
+    """A network for the given rows: a ReLU network for vectors, convolutions for pictures.
 
     Parameters
     ----------
     row_shape : sequence of int
-        `(features,)`, or colours, height, width.
+        `(features,)`, or channels, height, width.
     n_outputs : int
-        Numbers predicted.
+        Number of outputs.
     widths : sequence of int
-        Of the hidden layers, or the channels of the convolutions.
+        Widths of the hidden layers, or channels of the convolutions.
+
+    Returns
+    -------
+    nn.Sequential
+        The network.
 
     Examples
     --------
@@ -166,7 +181,9 @@ class Net:
         if self._named_parts():
             if not self.agree:
                 kind = type(self.module).__name__
-                raise InputError(f"head(features(x)) of {kind} is not what it gives for x: rename them, or make it so")
+                raise InputError(
+                    f"{kind} has features and head, but head(features(x)) differs from its output: rename or fix them"
+                )
             features = self._call("features", params, x)
         else:
             names, body, _ = self._split()
@@ -198,7 +215,7 @@ class Net:
         head = getattr(self.module, "head") if self._named_parts() else self._split()[2][1]  # noqa: B009
         if not isinstance(head, nn.Linear):
             kind = type(head).__name__ if isinstance(head, nn.Module) else "method"
-            raise InputError(f"the head of the network is a {kind}: this method needs an nn.Linear")
+            raise InputError(f"this method needs an nn.Linear as the head of the network, got a {kind}")
         return head
 
     @property
@@ -263,8 +280,8 @@ class Net:
             body, last = self.module[:-1], len(self.module) - 1
             return {str(i): str(i) for i in range(last)}, body, (str(last), self.module[last])
         raise InputError(
-            f"this method needs the features of {type(self.module).__name__}: "
-            "give an nn.Sequential, or a module with submodules or methods `features` and `head`"
+            f"this method needs the features of the network, got a {type(self.module).__name__}: "
+            "use an nn.Sequential, or a module with submodules or methods `features` and `head`"
         )
 
     def flatten(self, params: Mapping[str, Tensor]) -> Tensor:
@@ -327,11 +344,11 @@ def factory(module: Any, row_shape: tuple[int, ...], n_outputs: int) -> Callable
         def build() -> nn.Module:
             built = module(row_shape, n_outputs)
             if not isinstance(built, nn.Module):
-                raise InputError(f"module(row_shape, n_outputs) gave a {type(built).__name__}: return an nn.Module")
+                raise InputError(f"module(row_shape, n_outputs) must return an nn.Module, got a {type(built).__name__}")
             return built
 
         return build
-    raise InputError(f"module is a {type(module).__name__}: give an nn.Module or a function that builds one")
+    raise InputError(f"module must be an nn.Module or a function that returns one, got a {type(module).__name__}")
 
 
 def _reset(template: nn.Module) -> nn.Module:

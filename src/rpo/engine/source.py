@@ -36,22 +36,22 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A `torch.utils.data.Dataset` with a target, a domain and, if wanted, a stratum for each item.
+    """A `torch.utils.data.Dataset` with a target, a domain and, optionally, a stratum for each item.
 
     Parameters
     ----------
     dataset : map-style Dataset
         `dataset[i]` is the input or a tuple that begins with it: `(x, y)`, `(x, y, domain)`, `(x, y, domain, stratum)`.
     y, domains, strata : array-like or None
-        One label per item. Without them the dataset's attributes `targets`, `domains` and `strata` are taken, and
-        what is not there is read from the items, in one pass.
+        One label per item. By default the attributes `targets`, `domains` and `strata` of the dataset are used, and
+        missing ones are read from the items in one pass.
     augment : callable or None
-        Applied to the input of each training item, never to one that is evaluated. What it draws from torch depends on
-        the model's seed and the step alone.
+        Applied to the input of each training item, but not in evaluation. Random numbers it draws from torch depend
+        only on the model's seed and the step.
     workers : int
-        Processes that fetch ahead; 0 fetches in this one. The model is the same with any number.
+        Number of data-loading processes; 0 loads in this process. The model does not depend on it.
     device, dtype : torch.device, torch.dtype
-        Where batches go and what they become; an estimator sets them.
+        Device and precision of the batches; set by the estimator.
 
     Examples
     --------
@@ -75,11 +75,11 @@ class Source:
     def __post_init__(self) -> None:
         if not isinstance(self.dataset, Sized) or not hasattr(self.dataset, "__getitem__"):
             kind = type(self.dataset).__name__
-            raise InputError(f"the dataset is a {kind}: give a map-style one, with __len__ and __getitem__")
+            raise InputError(f"the dataset must be map-style, with __len__ and __getitem__, got a {kind}")
         if not len(self.dataset):
-            raise InputError("the dataset has no items: give at least two")
+            raise InputError("the dataset is empty: at least two items are needed")
         if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 0:
-            raise InputError(f"workers must be the number of processes that fetch, or 0, got {self.workers!r}")
+            raise InputError(f"workers must be a non-negative number of processes, got {self.workers!r}")
 
     def __len__(self) -> int:
         assert isinstance(self.dataset, Sized)
@@ -148,7 +148,7 @@ class Source:
                     bar.advance()
         found = np.asarray(given)
         if found.shape != (len(self),):
-            raise InputError(f"{name} has shape {found.shape}: give one label for each of the {len(self)} items")
+            raise InputError(f"{name} must have one label for each of the {len(self)} items, got shape {found.shape}")
         return found
 
     def _move(self, x: Tensor) -> Tensor:
@@ -172,7 +172,7 @@ class Source:
         except RuntimeError as error:
             if "exited unexpectedly" not in str(error) and "killed by signal" not in str(error):
                 raise
-            raise TrainingError("a process that fetches data was killed, perhaps for lack of memory") from None
+            raise TrainingError("a data-loading process was killed, possibly because memory ran out") from None
 
 
 class _Items(Dataset[Tensor]):
@@ -206,7 +206,9 @@ def _input(item: Any) -> Tensor:
     try:
         return x if isinstance(x, Tensor) else torch.as_tensor(np.asarray(x))
     except (TypeError, ValueError):
-        raise InputError(f"an item begins with a {type(x).__name__}: give a tensor or an array of numbers") from None
+        raise InputError(
+            f"the first element of an item must be a tensor or a numeric array, got a {type(x).__name__}"
+        ) from None
 
 
 def _stacked(items: list[Tensor]) -> Tensor:
@@ -214,7 +216,7 @@ def _stacked(items: list[Tensor]) -> Tensor:
         return torch.stack(items)
     except RuntimeError:
         shapes = sorted({tuple(item.shape) for item in items})
-        raise InputError(f"inputs of the dataset have different shapes ({shapes[0]} and {shapes[1]})") from None
+        raise InputError(f"the inputs of the dataset have different shapes ({shapes[0]} and {shapes[1]})") from None
 
 
 def _plain(value: Any) -> Any:

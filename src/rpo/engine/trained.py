@@ -103,7 +103,7 @@ def predict(
     Parameters
     ----------
     method : Method
-        What they were trained by.
+        The method they were trained with.
     net : Net
         The network as a function.
     flat : Tensor
@@ -113,7 +113,12 @@ def predict(
     x : Tensor or Source
         The rows.
     stacked : bool
-        Whether `x` has a leading axis of K, rows for each model.
+        Whether `x` has a leading axis of K, with separate rows for each model.
+
+    Returns
+    -------
+    Tensor
+        The outputs, of shape `(K, n, c)`.
 
     Examples
     --------

@@ -46,7 +46,7 @@ class Preparation:
     build: Callable[[], nn.Module]
     config: Config
     first: State | None = None
-    """What a first stage that was trained before gave."""
+    """The result of a first stage that was trained before."""
     failures: list[str | None] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -182,21 +182,21 @@ def train(
 ) -> Trained:
     """Train one model per seed, all at once.
 
-    Seed, data and hyper-parameters decide a model, not the stack it is in. A model whose loss is not finite is left
-    alone and its reason kept; the others go on.
+    A model depends on its seed, data and hyper-parameters, not on the stack it is trained in. If the loss of a model is
+    not finite, its training stops and the reason is kept; the others continue.
 
     Parameters
     ----------
     method : str or Method
-        What to train by (`rpo.methods`).
+        The method (`rpo.methods`).
     build : function
-        Makes a new network.
+        Returns a new network.
     data : Data
         The rows (`make_data`).
     seeds : sequence of int
-        One model for each.
+        One model is trained per seed.
     numbers : dict, optional
-        Hyper-parameters: one value for all models, or one for each.
+        Hyper-parameters: one value for all models, or one per model.
     options : dict, optional
         Options of the method.
     config : Config, optional
@@ -204,14 +204,14 @@ def train(
     until : int, optional
         Stop before this step.
     first : dict, optional
-        What a first stage that was trained before gave.
+        The result of a first stage that was trained before.
     label : str
-        What the progress bar says.
+        Text for the progress bar.
 
     Returns
     -------
     Trained
-        The models, the curve of their losses, and why any stopped.
+        The models, their loss curves, and the reasons of failures.
 
     Examples
     --------
@@ -292,7 +292,7 @@ def first_stage(
 ) -> State:
     """What the first stage of a method in two gives, before there are strata: squared `residual` `(K, n)`, and more."""
     if method.first_stage is None:
-        raise InputError(f"method {method.name!r} has one stage only: it needs no strata")
+        raise InputError(f"method {method.name!r} has only one stage, so it does not use strata")
     run = _whole_run(method, build, data, seeds, numbers, options, config, None)
     first = method.first_stage(run)
     for failure in run.failures:
@@ -317,9 +317,9 @@ def _whole_run(
         _check_fetched(method, config)
     device = pick_device(config.device)
     if device.type == "mps" and config.dtype == torch.float64:
-        raise InputError("device 'mps' has no double precision: use dtype='float32'")
+        raise InputError("device 'mps' does not support double precision: use dtype='float32'")
     if method.own_gradient and config.accumulate > 1:
-        raise InputError(f"method {method.name!r} makes its own update from one batch: leave accumulate at 1")
+        raise InputError(f"method {method.name!r} computes its own update from one batch: use accumulate=1")
     data = data.to(device, config.dtype)
     known, all_options = method.fill(options)
     for name in numbers:
@@ -337,9 +337,9 @@ def _whole_run(
 def _check_fetched(method: Method, config: Config) -> None:
     """Inputs that are fetched come a batch at a time."""
     if method.at_once:
-        raise InputError(f"method {method.name!r} looks at all rows at once: data must fit into memory, or use another")
+        raise InputError(f"method {method.name!r} needs all rows in memory: use an array, or another method")
     if config.batch_size is None:
-        raise InputError("batch_size is None: a dataset is fetched in batches, so give the rows of each domain in one")
+        raise InputError("batch_size must be set for a dataset: the number of rows per domain in a batch")
 
 
 def _warn_of_single_rows(data: Data, batch_size: int | None) -> None:
@@ -348,8 +348,8 @@ def _warn_of_single_rows(data: Data, batch_size: int | None) -> None:
     rows = data.with_weight((data.weight > 0).to(data.weight.dtype)).size(models)
     if batch_size == 1 or (batch_size is None and bool((rows == 1).any())):
         warnings.warn(
-            "a domain has one row in a step: estimator='split' needs two, and its IRM penalty is zero; "
-            "use estimator='square'" + (" or a larger batch_size" if batch_size else ""),
+            "a domain has only one row in a step, so its IRM penalty is zero: irm_estimator='split' needs two; "
+            "use irm_estimator='square'" + (" or a larger batch_size" if batch_size else ""),
             OneRowWarning,
             stacklevel=1,
         )

@@ -85,21 +85,33 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         every: float = 60.0,
         monitor: Monitor | None = None,
     ) -> Self:
-        """Train on rows `X` with target `y`; `domains` and `strata` hold one label a row.
+        """Fit the network.
 
-        `sample_weight` counts rows: a weight of two is the row twice, zero is the row left out. Without `domains`
-        there is one domain, and a warning. Without `strata` they come from `grouping`.
+        Parameters
+        ----------
+        X : array of shape (n, …), DataFrame, Dataset or rpo.Source
+            The inputs. A memory-mapped array (`np.load(…, mmap_mode="r")`) stays on disk. Items of a map-style
+            `torch.utils.data.Dataset` are fetched one batch at a time; labels that are not given are taken from it, and
+            `standardize` then applies to the target only.
+        y : array of shape (n,)
+            The target.
+        sample_weight : array of shape (n,), optional
+            Counts rows: a weight of two is the same as repeating the row, zero the same as leaving it out.
+        domains : array of shape (n,), optional
+            The domain of each row. Without it all rows are one domain, and a warning is issued.
+        strata : array of shape (n,), optional
+            The stratum of each row. By default strata are found as `grouping` says.
+        checkpoint : path, optional
+            A folder in which the training is saved, and on SIGTERM. The same call continues an interrupted training
+            and gives the same model.
+        every : float
+            Seconds between checkpoints.
+        monitor : rpo.Monitor, optional
+            Evaluates the model on validation domains (see `validation_`), stops early, or runs callbacks.
 
-        An `X` that is memory-mapped (`np.load(…, mmap_mode="r")`) stays on disk, and so does what is made of it. `X`
-        may also be a map-style `torch.utils.data.Dataset`, or a `rpo.Source` of one: items are fetched a batch at a
-        time, labels not given come from the dataset, and inputs are taken as they are (`standardize` then concerns the
-        target alone).
-
-        With `checkpoint`, a folder, the training is kept there `every` so many seconds and when the process gets
-        SIGTERM; the same call goes on where it stopped, to the same model.
-
-        With a `monitor` the training is evaluated on validation domains, stopped early, or followed by callbacks; the
-        evaluations are then in `validation_`, a row for each.
+        Returns
+        -------
+        self
         """
         ready = self.ready(X, y, sample_weight, domains=domains, strata=strata, checkpoint=checkpoint, every=every)
         if monitor is not None:
@@ -122,8 +134,8 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             strength = collapse_strength(data, np.asarray(eta, dtype=float), str(options.get("reduction")))
             if strength > 2:
                 warnings.warn(
-                    f"the IRM penalty is strong (η·E[y²] = {strength:.3g}, above 2): predicting zero everywhere "
-                    "is a minimum of the loss; look at the predictions, or lower the penalty",
+                    f"the IRM penalty is strong (η·E[y²] = {strength:.3g}, above 2), so predicting zero everywhere "
+                    "is a minimum of the loss; check the predictions, or lower the penalty",
                     CollapseWarning,
                     stacklevel=2,
                 )
@@ -205,7 +217,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             if not isinstance(value, bool | np.bool_) and value not in more:
                 raise InputError(f"{name} is {value!r}: use {' or '.join(map(repr, (True, False, *more)))}")
         if not (self.n_strata is None or (isinstance(self.n_strata, int | np.integer) and self.n_strata >= 1)):
-            raise InputError(f"n_strata must be a whole number of at least 1, or None, got {self.n_strata!r}")
+            raise InputError(f"n_strata must be a positive integer or None, got {self.n_strata!r}")
 
     def _names(self, rows: NDArray[Any]) -> list[str]:
         return [str(name) for name in getattr(self, "feature_names_in_", [f"x{i}" for i in range(rows.shape[1])])]
@@ -214,7 +226,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         code, labels = (np.zeros(n, np.intp), np.array([0])) if domains is None else codes(domains, "domains", n)
         if len(labels) == 1:
             warnings.warn(
-                "there is one training domain only: what differs between domains cannot be learned",
+                "there is only one training domain: differences between domains cannot be learned",
                 OneDomainWarning,
                 stacklevel=4,
             )
@@ -227,7 +239,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         if isinstance(state, np.random.RandomState):
             return int(state.randint(2**31))
         if not isinstance(state, int | np.integer) or state < 0:
-            raise InputError(f"random_state must be a whole number that is not negative, or None, got {state!r}")
+            raise InputError(f"random_state must be a non-negative integer or None, got {state!r}")
         return int(state)
 
     # --- preparing ----------------------------------------------------------------------------------------------
@@ -286,7 +298,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             size = default_batch_size(data.n_rows, data.n_domains)
             size = FETCHED if size is None and isinstance(data.x, Source) else size
         if not (size is None or isinstance(size, int | np.integer)):
-            raise InputError(f"batch_size must be a whole number, None for all rows, or 'auto', got {size!r}")
+            raise InputError(f"batch_size must be an integer, None (all rows) or 'auto', got {size!r}")
         self.dtype_ = str(data.x.dtype).removeprefix("torch.")
         return Config(
             steps=self.steps,
@@ -304,9 +316,9 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         if self.module is not None:
             return factory(self.module, row_shape, n_outputs)
         if len(row_shape) != 1:
-            raise InputError(f"inputs have shape {row_shape}: give a network for them, module=…")
+            raise InputError(f"inputs of shape {row_shape} need your own network: pass module=")
         if not is_widths(self.hidden):
-            raise InputError(f"hidden must hold the widths of the hidden layers, such as (64, 64), got {self.hidden!r}")
+            raise InputError(f"hidden must be the widths of the hidden layers, such as (64, 64), got {self.hidden!r}")
         return partial(mlp, row_shape[0], n_outputs, tuple(self.hidden))
 
     def _split_values(self, method: Method, values: dict[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
@@ -318,13 +330,13 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """Where strata come from; what would be ignored is refused. Inputs that are fetched cannot be searched."""
         asked, number = self.grouping, self.n_strata
         if fetched and asked == "search":
-            raise InputError("grouping='search' looks at all inputs at once: give strata, or use 'class' or 'none'")
+            raise InputError("grouping='search' needs all inputs in memory: pass strata, or use 'class' or 'none'")
         asked = "none" if fetched and asked == "auto" and strata is None else asked
         grouping = chosen_grouping(asked, classes=task != "regression", given=strata is not None)
         if method.first_stage is None and (self.grouping != "auto" or number is not None):
-            raise InputError(f"method {method.name!r} has no strata: leave out grouping and n_strata")
+            raise InputError(f"method {method.name!r} does not use strata: remove grouping and n_strata")
         if number is not None and (strata is not None or grouping != "search"):
-            raise InputError(f"n_strata={number} is ignored unless strata are searched for: use grouping='search'")
+            raise InputError(f"n_strata={number} has no effect unless grouping='search'")
         return grouping if strata is None else "given"
 
     def _with_strata(
@@ -358,7 +370,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         rows = self._checked_inputs(X)
         target = column_or_1d(np.asarray(y))
         if len(target) != len(rows):
-            raise InputError(f"the validation rows are {len(rows)}, and their targets {len(target)}: give one for each")
+            raise InputError(f"the validation data have {len(rows)} rows but {len(target)} targets")
         code = np.zeros(len(rows), np.intp) if domains is None else codes(domains, "domains", len(rows))[0]
         inputs = self._inputs(rows, self.dtype_)
         found = make_data(
@@ -399,9 +411,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         output = predict(method, net, net.flatten(params), state, x)[0]
         if not (finite := torch.isfinite(output).all(1)).all():
             row = int((~finite).nonzero()[0, 0])
-            raise InputError(
-                f"row {row} of X has values so far from those of the fit that no prediction can be computed"
-            )
+            raise InputError(f"row {row} of X is so far from the training data that no prediction can be computed")
         return output
 
     def _checked_inputs(self, X: Inputs) -> Rows:
@@ -422,7 +432,13 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return net_of(method, build, len(self.domains_), n_classes, options)
 
     def save(self, path: str) -> None:
-        """Write the fitted model to a folder: weights in safetensors, the rest in JSON."""
+        """Save the fitted model without pickle: parameters as safetensors, the rest as JSON; `rpo.load` reads it.
+
+        Parameters
+        ----------
+        path : path
+            The folder. An existing folder is replaced only if it contains nothing but a model.
+        """
         from rpo.estimators.saving import save
 
         save(self, path)

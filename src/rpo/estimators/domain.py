@@ -77,15 +77,15 @@ class _Domain(DomainEstimator):
 
 
 class DomainRegressor(RegressorTarget, RegressorMixin, _Domain):  # type: ignore[misc]
-    """Regression by any method of the registry (`rpo methods` lists them with their hyper-parameters).
+    """Regression by any registered method (`rpo methods` lists them with their hyper-parameters).
 
     Parameters
     ----------
     method : str
-        The method's name.
+        The name of the method.
     hyperparameters : mapping or None
-        Values for the method's own hyper-parameters and options; the others keep their defaults. A search
-        (`GridSearchCV`) names one by `hyperparameters__gamma`.
+        Hyper-parameters and options of the method; the others keep their defaults. In a search (`GridSearchCV`),
+        use names such as `hyperparameters__gamma`.
     grouping, n_strata, hidden, module, steps, batch_size, learning_rate, schedule, accumulate, standardize, \
 random_state, dtype, device, compile, verbose
         As in `RPORegressor`.
@@ -101,7 +101,7 @@ random_state, dtype, device, compile, verbose
 
 
 class DomainClassifier(ClassifierTarget, ClassifierMixin, _Domain):  # type: ignore[misc]
-    """Classification by any method of the registry; parameters as in `DomainRegressor`.
+    """Classification by any registered method; parameters as in `DomainRegressor`.
 
     Examples
     --------

@@ -31,8 +31,6 @@ def labels_of(
     """Target, domain and stratum of every item: those given to `fit`, else those of the dataset."""
     target = source.labels("y", show) if y is None else y
     if target is None:
-        raise InputError(
-            "the dataset has no target: let its items be (x, y, domain), give it an attribute targets, or give y"
-        )
+        raise InputError("the dataset has no target: return items (x, y, domain), add an attribute targets, or pass y")
     domains = source.labels("domains", show) if domains is None else domains
     return target, domains, source.labels("strata", show) if strata is None else strata

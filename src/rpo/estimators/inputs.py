@@ -18,7 +18,7 @@ def check_finite(X: NDArray[Any], names: Sequence[str]) -> None:
     >>> check_finite(np.array([[1.0, np.nan], [2.0, np.nan]]), ["age", "dose"])
     Traceback (most recent call last):
     ...
-    rpo.exceptions.InputError: column 'dose' of X is all NaN: drop it
+    rpo.exceptions.InputError: column 'dose' of X contains only NaN: drop it
     """
     if X.dtype.kind not in "fc" or np.isfinite(X.sum(dtype=float)):
         return
@@ -27,7 +27,7 @@ def check_finite(X: NDArray[Any], names: Sequence[str]) -> None:
         for column in np.flatnonzero(bad.any(0)).tolist():
             name = names[column] if column < len(names) else str(column)
             if kind == "NaN" and bad[:, column].all():
-                raise InputError(f"column {name!r} of X is all NaN: drop it")
+                raise InputError(f"column {name!r} of X contains only NaN: drop it")
             count = int(bad[:, column].sum())
             raise InputError(f"column {name!r} of X contains {kind} in {count} of {len(X)} rows: impute or drop them")
 
@@ -37,12 +37,12 @@ def check_kinds(X: Any) -> None:
 
     >>> check_kinds(np.array(["2020-01-31"], dtype="M8[D]")[:, None])
     Traceback (most recent call last):
-    rpo.exceptions.InputError: X holds datetime64[D], which are no numbers: convert them before fitting
+    rpo.exceptions.InputError: X must be numeric, got datetime64[D]: convert it before fitting
     """
     if not hasattr(X, "columns"):
         kind = getattr(getattr(X, "dtype", None), "kind", "f")
         if kind in "mM":
-            raise InputError(f"X holds {X.dtype}, which are no numbers: convert them before fitting")
+            raise InputError(f"X must be numeric, got {X.dtype}: convert it before fitting")
         return
     for name, dtype in zip(X.columns, X.dtypes, strict=True):
         if dtype.kind in "mM" or str(dtype) in ("category", "str", "string"):
@@ -93,6 +93,6 @@ def check_target(y: Array, weight: Array) -> None:
     """
     used = y[weight > 0]
     if len(used) == 1:
-        raise InputError("there is one sample (n_samples=1): give at least two")
+        raise InputError("there is only one sample (n_samples=1): at least two are needed")
     if np.ptp(used) <= 1e-12 * np.abs(used).max(initial=1e-300):
         raise InputError(f"the target is constant ({used[0]} in all {len(used)} rows): there is nothing to learn")

@@ -50,7 +50,7 @@ class Ready:
 def validation_rows(given: Any) -> tuple[Inputs, Any, Any]:
     """X, y and domains of validation rows, the domains None where there is one."""
     if not isinstance(given, tuple | list) or len(given) not in (2, 3):
-        raise InputError("validation is not (X, y) or (X, y, domains): give a tuple of these")
+        raise InputError("validation must be a tuple (X, y) or (X, y, domains)")
     X, y, *rest = given
     return X, y, rest[0] if rest else None
 

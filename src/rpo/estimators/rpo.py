@@ -95,20 +95,20 @@ class _RPO(DomainEstimator):
 class RPORegressor(RegressorTarget, RegressorMixin, _RPO):  # type: ignore[misc]
     r"""Regression by RPO: Σ_e R_e + Σ_e η_e G_e² + λ Σ_e mean_i ρ_i ‖∇f(x_i)‖², η_e and ρ_i by the data's quality.
 
-    A first training says how noisy each cell (stratum of a domain) is; poor domains then get a small η_e, and rows of
-    noisy or scarce cells a large ρ_i, in a second training (the paper's Algorithm 1).
+    A first training estimates the noise of each cell (a stratum within a domain). In a second training, domains of poor
+    quality get a small η_e, and rows of noisy or scarce cells a large ρ_i (Algorithm 1 of the paper).
 
     Parameters
     ----------
     scheme : {"calibrated", "paper"}
-        Algorithm 1 with its scales mended, or to the letter. The scheme decides whatever is None below:
-        "calibrated" takes means, cross-fits the noise in four folds, shrinks it, and brings η and ρ to a mean of one;
-        "paper" takes sums, the residuals of the training rows, and Proposition 1 as printed.
+        Algorithm 1 with calibrated penalties, or to the letter. The scheme sets every parameter below that is None:
+        "calibrated" uses means, cross-fits the noise in four folds, shrinks it, and scales η and ρ to mean one;
+        "paper" uses sums, the residuals of the training rows, and Proposition 1 as printed.
     strength : float
-        What all η_e are multiplied by.
+        A factor for all η_e.
     lam : float or None
-        λ; None takes (Σ_e 1/N_e)^(2/5), or with folds, unless the scheme is "paper", the best of that, a tenth and a
-        hundredth of it.
+        λ. None means (Σ_e 1/N_e)^(2/5) or, with folds and unless the scheme is "paper", the best of that, a tenth and
+        a hundredth of it.
     density_exponent : float or None
         The exponent of the density in ρ: −0.4 ("calibrated") or −0.8 ("paper").
     reduction : {"mean", "sum"} or None
@@ -116,28 +116,28 @@ class RPORegressor(RegressorTarget, RegressorMixin, _RPO):  # type: ignore[misc]
     irm_estimator : {"square", "split"}
         The square of the dummy gradient, or the unbiased product of two halves of the batch.
     anneal : float or None
-        The share of the training with η ≤ 1: a quarter ("calibrated") or none ("paper").
+        The share of the training steps with η ≤ 1: a quarter ("calibrated") or none ("paper").
     rescale : {"divide", "reset", "none"} or None
-        After that: divide the loss by the mean of η ("calibrated"), start Adam's moments anew, or neither ("paper").
+        Then divide the loss by the mean of η ("calibrated"), reset Adam's moments, or do nothing ("paper").
     folds : int or None
-        Folds for cross-fitting the noise, four ("calibrated"); 0 takes the residuals of the training rows ("paper").
+        Folds for cross-fitting the noise: four ("calibrated"), or 0 for the residuals of the training rows ("paper").
     grouping : {"auto", "search", "class", "none"}
-        Where strata come from if `fit` is given none: found in the features, the classes, or one for all.
-        "auto" searches for a regression and makes one stratum for a classification.
+        How strata are found if none are passed to `fit`: a search among the features, the classes, or a single stratum.
+        "auto" is "search" for regression and "none" for classification.
     n_strata : int or None
-        How many strata to search for; None chooses 8 to 12.
+        Number of strata to search for; None chooses between 8 and 12.
     hidden : sequence of int
         Widths of the hidden layers of the ReLU network.
     module : nn.Module, callable or None
-        Your own network: a template (copied, its layers reset), or a function `(row_shape, n_outputs) -> nn.Module`.
+        Your own network: a template (copied and re-initialised), or a function `(row_shape, n_outputs) -> nn.Module`.
     steps, batch_size, learning_rate, schedule
-        The training with Adam; `batch_size` is per domain, None all rows, "auto" all rows up to 4096.
+        Training with Adam. `batch_size` is per domain; None uses all rows, "auto" all rows up to 4096.
     accumulate : int
-        Batches whose gradients are averaged for one step.
+        Number of batches whose gradients are averaged in each step.
     standardize : bool
-        Bring features, and the target of a regression, to mean 0 and deviation 1.
+        Scale features, and the target of a regression, to mean 0 and standard deviation 1.
     random_state : int or None
-        The seed: the same seed gives the same model.
+        The random seed; the same seed gives the same model.
     dtype, device, compile, verbose
         Precision ("auto": double up to 1,000 rows; "bfloat16": layers in bfloat16, the rest in float32), device
         ("auto", "cpu", "cuda", "mps"), `torch.compile`, progress bar.
@@ -145,9 +145,9 @@ class RPORegressor(RegressorTarget, RegressorMixin, _RPO):  # type: ignore[misc]
     Attributes
     ----------
     quality_ : DataFrame
-        A row for each domain and stratum, worst first: n, density, noise, rho, and whether it could be judged.
+        One row per domain and stratum, worst first: n, density, noise, rho, and whether it could be judged.
     penalties_ : FittedPenalties
-        `eta` by domain, `rho` by domain and stratum, `lam`.
+        `eta` for each domain, `rho` for each domain and stratum, and `lam`.
 
     Examples
     --------
@@ -163,11 +163,11 @@ class RPORegressor(RegressorTarget, RegressorMixin, _RPO):  # type: ignore[misc]
 
 
 class RPOClassifier(ClassifierTarget, ClassifierMixin, _RPO):  # type: ignore[misc]
-    """Classification by RPO; parameters and attributes as in `RPORegressor`, all rows by default one stratum.
+    """Classification by RPO; parameters and attributes as in `RPORegressor`. By default all rows are one stratum.
 
-    Under "calibrated" the dummy classifier of the IRM penalty stretches the logits about the log-odds of the classes'
-    shares (about zero in the paper, which distorts the shares of rare classes), and η is twice that of a
-    regression, for the logistic loss bends less than the squared one.
+    With "calibrated" the dummy classifier of the IRM penalty scales the logits about the log odds of the class
+    frequencies (about zero in the paper, which distorts the frequency of rare classes), and η is twice that of a
+    regression, because the logistic loss has less curvature than the squared loss.
 
     Examples
     --------

@@ -61,7 +61,7 @@ def files_of(model: DomainEstimator) -> dict[str, bytes]:
         _check(model)
     except WRONG as error:
         raise InputError(
-            f"the parameters were changed since the fit ({words_of(error)}): fit the model again"
+            f"the parameters have changed since the fit ({words_of(error)}): fit the model again"
         ) from None
     return {"model.json": card_bytes(_card(model)), "weights.safetensors": save_arrays(_arrays(model))}
 
@@ -86,10 +86,10 @@ def from_files(
     """The model that some files hold, once everything about it was checked; `folder` is where they come from."""
     card = _read_card(files["model.json"], folder)
     if card["module"] and module is None:
-        raise InputError(f"{folder} was fitted with a network of its own: give it again, load(path, module=…)")
+        raise InputError(f"{folder} was fitted with your own network: pass it to load(path, module=…)")
     kind = CLASSES.get(card["class"])
     if kind is None:
-        raise InputError(f"{folder} holds a {str(card['class'])[:40]!r}, which is none of {', '.join(CLASSES)}")
+        raise InputError(f"{folder} contains a {str(card['class'])[:40]!r}, which is not one of {', '.join(CLASSES)}")
     _check_known(card["parameters"], folder)
     try:
         given = {n: float(v["float"]) if is_float(v) else v for n, v in card["parameters"].items()}
@@ -98,7 +98,7 @@ def from_files(
         _restore(model, card, load_arrays(files["weights.safetensors"]))
         _check(model)
     except WRONG as error:
-        raise InputError(f"{folder} is not a whole model ({words_of(error)}): save it again") from None
+        raise InputError(f"{folder} is not a complete model ({words_of(error)}): save it again") from None
     return model
 
 
@@ -107,7 +107,7 @@ def _check_known(parameters: Any, folder: Path) -> None:
     name = parameters.get("method") if isinstance(parameters, dict) else None
     if isinstance(name, str) and name not in {method.name for method in methods()}:
         raise InputError(
-            f"{folder} was fitted by method {name[:40]!r}, which is not known here: "
+            f"{folder} was fitted by method {name[:40]!r}, which is not registered: "
             "install its package, or import its module first (--plugin)"
         )
 

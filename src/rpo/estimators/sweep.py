@@ -37,30 +37,30 @@ def sweep(
     sample_weight: ArrayLike | None = None,
     validation: Validation | None = None,
 ) -> pd.DataFrame:
-    """Train every combination of a grid with every seed, all in one stack, and score each on rows not trained on.
+    """Train every combination of a grid with every seed in one stack, and score each model on held-out rows.
 
     Parameters
     ----------
     model : RPORegressor, RPOClassifier, DomainRegressor or DomainClassifier
-        An estimator as it would be fitted.
+        The estimator to train.
     X, y : array or Dataset, array
-        The rows; `y` may come with a dataset.
+        Inputs and target; `y` may be part of the dataset.
     grid : dict or list of dict
-        Values by hyper-parameter of the method (`rpo methods NAME` has them), or a list of combinations.
+        Values for each hyper-parameter of the method (see `rpo methods NAME`), or a list of combinations.
     seeds : int or sequence of int
-        How many, or which.
+        The number of seeds, or a list of them.
     domains, strata, sample_weight : array, optional
         One value per row, as in `fit`.
     validation : tuple (X, y) or (X, y, domains), optional
-        Rows to score on, of the same or of other domains. Without it a fifth of the rows, chosen by their content, is
-        left out of the training and scored on.
+        Rows to score on, from the same or other domains. By default a fifth of the rows, chosen by their content, is
+        held out.
 
     Returns
     -------
     DataFrame
-        A row for each combination and seed: the hyper-parameters, `seed`, `risk` (mean squared error, or log loss; the
-        mean over domains), `worst` (that of the worst domain), `accuracy` for classes, and `failure`, why a training
-        stopped. With these values and `random_state=seed`, `fit` gives the same model on the same rows.
+        One row per combination and seed: the hyper-parameters, `seed`, `risk` (mean squared error or log loss, the mean
+        over domains), `worst` (that of the worst domain), `accuracy` for classification, and `failure`, the reason if
+        a training failed. With these values and `random_state=seed`, `fit` gives the same model on the same rows.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def sweep(
     tried = _combinations(grid)
     numbers = list(range(seeds)) if isinstance(seeds, int) else [int(seed) for seed in seeds]
     if not numbers:
-        raise InputError("seeds is empty: give how many, or a list of them")
+        raise InputError("seeds is empty: pass a number or a list of seeds")
     model, weight, kept = clone(model), sample_weight, None
     if validation is None:
         kept = kept_aside(X, sample_weight)
@@ -100,7 +100,7 @@ def _combinations(grid: Grid) -> list[dict[str, Any]]:
     ]
     found = [dict(one) for one in ParameterGrid(listed)] if listed else []
     if not found:
-        raise InputError("grid is empty: give values by hyper-parameter, such as {'gamma': [0.1, 1.0]}")
+        raise InputError("grid is empty: pass values for each hyper-parameter, such as {'gamma': [0.1, 1.0]}")
     return [{name.removeprefix(NESTED): value for name, value in one.items()} for one in found]
 
 

@@ -34,7 +34,7 @@ class RegressorTarget:
         try:
             values = np.asarray(y, dtype=np.float64)
         except (TypeError, ValueError):
-            raise InputError("the target of a regression must be numbers; for classes use a classifier") from None
+            raise InputError("the target of a regressor must be numeric; use a classifier for classes") from None
         check_target(values, weight)
         mean, scale = weighted_moments(values[:, None], weight) if self.standardize else (np.zeros(1), np.ones(1))
         self.y_mean_, self.y_scale_ = float(mean[0]), float(scale[0])
@@ -45,7 +45,18 @@ class RegressorTarget:
         return found
 
     def predict(self, X: Inputs) -> Array:
-        """The predicted target of each row."""
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : array of shape (n, …), DataFrame, Dataset or rpo.Source
+            The inputs.
+
+        Returns
+        -------
+        array of shape (n,)
+            The predicted target of each row.
+        """
         output = self._outputs(X)[:, 0].double().numpy()  # type: ignore[attr-defined]
         value: Array = output * self.y_scale_ + self.y_mean_
         return value
@@ -59,25 +70,45 @@ class ClassifierTarget:
         used = y[weight > 0]
         self.classes_, code, task = class_codes(y)
         if len(np.unique(used)) < 2:
-            raise InputError(
-                f"the target has one class only ({str(used[0])!r}): a classifier needs two classes or more"
-            )
+            raise InputError(f"the target has only one class ({str(used[0])!r}): a classifier needs at least two")
         return code, task
 
     def _encode_more(self, y: NDArray[Any]) -> NDArray[Any]:
         place = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
         if (unknown := y[self.classes_[place] != y]).size:
-            raise InputError(f"the validation rows have class {str(unknown[0])!r}, which no training row has")
+            raise InputError(f"the validation data have class {str(unknown[0])!r}, which is not in the training data")
         return place.astype(np.float64 if len(self.classes_) == 2 else np.int64)
 
     def predict_proba(self, X: Inputs) -> Array:
-        """The probability of each class, in the order of `classes_`."""
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : array of shape (n, …), DataFrame, Dataset or rpo.Source
+            The inputs.
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+            The probabilities, in the order of `classes_`.
+        """
         output: torch.Tensor = self._outputs(X)  # type: ignore[attr-defined]
         value: Array = probability(output.double(), self.task_).numpy()  # type: ignore[attr-defined]
         return value
 
     def predict(self, X: Inputs) -> NDArray[Any]:
-        """The likeliest class of each row."""
+        """Predict the class.
+
+        Parameters
+        ----------
+        X : array of shape (n, …), DataFrame, Dataset or rpo.Source
+            The inputs.
+
+        Returns
+        -------
+        array of shape (n,)
+            The most probable class of each row.
+        """
         likeliest = self.predict_proba(X).argmax(1)
         chosen: NDArray[Any] = self.classes_[likeliest]
         return chosen

@@ -89,22 +89,24 @@ def learn(values: "pd.Series[Any]", name: str, *, category: bool = False) -> Col
     """
     known = values.dropna()
     if len(known) == 0:
-        raise InputError(f"column {name!r} has no value in any row: leave it out with --drop")
+        raise InputError(f"column {name!r} has no values: drop it with --drop")
     kind = "category" if category else kind_of(known, name)
     if kind == "category":
         return _category(values, name)
     numbers = typed(values, Column(name=name, kind=kind))
     infinite = int(np.isinf(numbers).sum())
     if infinite:
-        raise InputError(f"column {name!r} is infinite in {infinite} of {len(numbers)} rows: correct them or --drop it")
+        raise InputError(
+            f"column {name!r} is infinite in {infinite} of {len(numbers)} rows: correct them, or use --drop"
+        )
     low, high = float(np.nanmin(numbers)), float(np.nanmax(numbers))
     largest = max(-low, high)
     if kind == "date" and (low < DAYS[0] or high > DAYS[1]):
-        raise InputError(f"column {name!r} has dates outside the years 1 to 9999: correct them or --drop it")
+        raise InputError(f"column {name!r} has dates outside the years 1 to 9999: correct them, or use --drop")
     if largest > LARGEST:
-        raise InputError(f"column {name!r} reaches {largest:.1g}: give it in another unit or --drop it")
+        raise InputError(f"column {name!r} has values up to {largest:.1g}: use another unit, or --drop")
     if 0 < largest < SMALLEST:
-        raise InputError(f"column {name!r} is below {SMALLEST:g} in every row: give it in another unit or --drop it")
+        raise InputError(f"column {name!r} is below {SMALLEST:g} in every row: use another unit, or --drop")
     gaps = bool(np.isnan(numbers).any())
     if low == high and not gaps:
         return LeftOut(name, "the same in every row")
@@ -212,16 +214,14 @@ def check_reach(numbers: Array, name: str) -> None:
 
     >>> check_reach(np.array([1.0, 1e300]), "age")
     Traceback (most recent call last):
-    rpo.exceptions.InputError: column 'age' reaches 1e+300 in row 2: correct it, or leave the cell empty
+    rpo.exceptions.InputError: column 'age' is 1e+300 in row 2: correct it, or leave the cell empty
     """
     if np.isinf(numbers).any():
         raise InputError(f"column {name!r} is infinite (inf) in {int(np.isinf(numbers).sum())} rows: correct them")
     far = np.flatnonzero(np.abs(numbers) > LARGEST)
     if len(far):
         value = float(numbers[far[0]])
-        raise InputError(
-            f"column {name!r} reaches {value:.1g} in row {far[0] + 1}: correct it, or leave the cell empty"
-        )
+        raise InputError(f"column {name!r} is {value:.1g} in row {far[0] + 1}: correct it, or leave the cell empty")
 
 
 def transform(frame: pd.DataFrame, columns: Sequence[Column], room: Room = np.empty) -> Array:

@@ -80,7 +80,7 @@ def prepare(
     >>> table = pd.DataFrame({"y": range(20), "x": range(20), "where": ["a", "b"] * 10})
     >>> ready = prepare(table, target="y", domain="where")
     >>> ready.task, ready.names, ready.notes[0]
-    ('regression', ['x'], "the target 'y' is numbers: a regression")
+    ('regression', ['x'], "the target 'y' is numeric: regression")
     """
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     _check_roles(frame, target, domain, strata, drop, category)
@@ -88,20 +88,20 @@ def prepare(
     row = np.arange(1, len(frame) + 1)
     known = frame[target].notna().to_numpy()
     if not known.any():
-        raise InputError(f"the target {target!r} has no value in any row: choose another column")
+        raise InputError(f"the target {target!r} has no values: choose another column")
     if not known.all():
-        notes.append(f"{int((~known).sum()):,} rows without a target were left out")
+        notes.append(f"{int((~known).sum()):,} rows without a target were dropped")
         frame, row = frame[known], row[known]
     if len(frame) < FEWEST_ROWS:
-        raise InputError(f"there are {len(frame)} rows with a target: at least {FEWEST_ROWS} are needed")
+        raise InputError(f"only {len(frame)} rows have a target: at least {FEWEST_ROWS} are needed")
     found, words = recognise(frame[target], target, task)
     y = target_values(frame[target], target, found)
     domains = domain_labels(frame, domain)
     columns, left_out = _features(frame, target, domain, drop, category)
     gaps = [column.name for column in columns if column.gaps]
-    notes = [words, *notes, *(f"column {out.name!r} was left out: {out.reason}" for out in left_out)]
+    notes = [words, *notes, *(f"column {out.name!r} was dropped: {out.reason}" for out in left_out)]
     if gaps:
-        notes.append(f"missing values were filled by the median, and marked, in {_quoted(gaps)}")
+        notes.append(f"missing values were filled with the median and marked in an indicator column: {_quoted(gaps)}")
     named = strata_from_columns(frame[list(strata)].reset_index(drop=True)) if strata else None
     X = transform(frame, columns, room)
     return Prepared(
@@ -113,25 +113,25 @@ def recognise(values: "pd.Series[Any]", name: str, asked: AskedTask = "auto") ->
     """The task that a target calls for, and a sentence that says why.
 
     >>> recognise(pd.Series(["yes", "no"]), "bought")
-    ('classification', "the target 'bought' has 2 classes: a classification")
+    ('classification', "the target 'bought' has 2 classes: classification")
     """
     if asked not in get_args(AskedTask):
         raise InputError(f"task must be auto, regression or classification, got {asked!r}")
     known = values.dropna()
     distinct = int(known.nunique())
     if asked != "auto":
-        return asked, f"the target {name!r} has {distinct:,} values: a {asked}, as asked"
+        return asked, f"the target {name!r} has {distinct:,} values: {asked}, as requested"
     kind = "category" if pd.api.types.is_bool_dtype(known) else kind_of(known, name)
     if kind == "date":
-        raise InputError(f"the target {name!r} is dates: turn them into numbers or classes first")
+        raise InputError(f"the target {name!r} is a date: convert it to a number or a class first")
     if kind == "category":
-        return "classification", f"the target {name!r} has {distinct:,} classes: a classification"
+        return "classification", f"the target {name!r} has {distinct:,} classes: classification"
     numbers = typed(known, Column(name=name, kind="number"))
     few = distinct <= FEW_VALUES and bool(np.isfinite(numbers).all() and (numbers % 1 == 0).all())
     if (few or distinct == 2) and distinct > 1:
-        words = f"the target {name!r} has {distinct} values: a classification (--task regression takes them as numbers)"
+        words = f"the target {name!r} has {distinct} values: classification (--task regression treats them as numbers)"
         return "classification", words
-    return "regression", f"the target {name!r} is numbers: a regression"
+    return "regression", f"the target {name!r} is numeric: regression"
 
 
 def target_values(values: "pd.Series[Any]", name: str, task: Task) -> NDArray[Any]:
@@ -166,7 +166,7 @@ def target_values(values: "pd.Series[Any]", name: str, task: Task) -> NDArray[An
             )
     largest = np.abs(numbers).max()
     if largest > LARGEST or 0 < largest < SMALLEST:
-        raise InputError(f"the target {name!r} reaches {largest:.1g}: give it in another unit")
+        raise InputError(f"the target {name!r} has values up to {largest:.1g}: use another unit")
     if np.ptp(numbers) <= 1e-12 * np.abs(numbers).max():
         raise InputError(f"the target {name!r} is {numbers[0]:g} in every row: there is nothing to learn")
     return numbers
@@ -183,15 +183,15 @@ def domain_labels(frame: pd.DataFrame, domain: str | None) -> NDArray[Any]:
     missing = int(frame[domain].isna().sum())
     if missing:
         raise InputError(
-            f"the domain {domain!r} is missing in {missing} of {len(frame)} rows: fill them in, or leave these rows out"
+            f"the domain {domain!r} is missing in {missing} of {len(frame)} rows: fill it in, or drop these rows"
         )
     labels: NDArray[Any] = as_text(frame[domain]).to_numpy(dtype=str)
     number = len(np.unique(labels))
     if number == len(labels):
-        raise InputError(f"the domain {domain!r} is different in every row: choose a column that rows share")
+        raise InputError(f"the domain {domain!r} is different in every row: choose a column with repeated values")
     if number > MOST_DOMAINS:
         raise InputError(
-            f"the domain {domain!r} has {number:,} values, more than {MOST_DOMAINS:,}: group them into fewer"
+            f"the domain {domain!r} has {number:,} values, but at most {MOST_DOMAINS:,} are supported: group them"
         )
     return labels
 
@@ -201,10 +201,10 @@ def check_moments(y: NDArray[Any]) -> None:
 
     >>> check_moments(np.array(["2020-01-31"], dtype="M8[D]"))
     Traceback (most recent call last):
-    rpo.exceptions.InputError: the target holds datetime64[D]: turn them into numbers or classes first
+    rpo.exceptions.InputError: the target has type datetime64[D]: convert it to numbers or classes first
     """
     if y.dtype.kind in "mM":
-        raise InputError(f"the target holds {y.dtype}: turn them into numbers or classes first")
+        raise InputError(f"the target has type {y.dtype}: convert it to numbers or classes first")
 
 
 def check_weight(weight: NDArray[np.float64]) -> None:
@@ -230,9 +230,9 @@ def _features(
     columns = [column for column in learned if isinstance(column, Column)]
     left_out = [column for column in learned if isinstance(column, LeftOut)]
     if not columns:
-        why = "".join(f"; {out.name!r} is no use ({out.reason})" for out in left_out[:1])
+        why = "".join(f"; {out.name!r} cannot be used ({out.reason})" for out in left_out[:1])
         raise InputError(
-            f"no column is left to predict from: the table needs one besides target and domain that varies{why}"
+            f"there is no column to predict from: besides target and domain, at least one column must vary{why}"
         )
     return columns, left_out
 
@@ -247,7 +247,7 @@ def _check_roles(
 ) -> None:
     if frame.columns.has_duplicates:
         twice = frame.columns[frame.columns.duplicated()][0]
-        raise InputError(f"the table has the column {twice!r} more than once: give every column its own name")
+        raise InputError(f"the table has the column {twice!r} more than once: rename one of them")
     roles = {"--target": [target], "--domain": [] if domain is None else [domain]}
     roles |= {"--strata": list(strata), "--drop": list(drop), "--category": list(category)}
     for option, names in roles.items():
@@ -257,7 +257,7 @@ def _check_roles(
                 hint = f"did you mean {near[0]!r}?" if near else f"it has {_quoted(frame.columns)}"
                 raise InputError(f"the table has no column {name!r} ({option}): {hint}")
     if target in (domain, *strata):
-        raise InputError(f"{target!r} is the target: it cannot be the domain or make strata too")
+        raise InputError(f"{target!r} is the target: it cannot also be the domain or define strata")
 
 
 def _quoted(names: Iterable[str]) -> str:

@@ -33,16 +33,16 @@ def dummy_gradient(output: Tensor, y: Tensor, domain: Tensor, weight: Tensor, n_
     output : Tensor
         f(x), `(n, 1)` or `(n, classes)`.
     y, domain, weight : Tensor
-        The target, the number of the domain and what it counts, of every row.
+        Target, domain index and weight of every row.
     n_domains : int
-        How many domains there are.
+        The number of domains.
     task : "regression", "binary" or "multiclass"
-        What the target is.
+        The task.
 
     Returns
     -------
     Tensor
-        One number for each domain.
+        One value per domain.
 
     Examples
     --------
@@ -128,20 +128,20 @@ def lipirm_terms(
     output : Tensor
         f(x), `(n, 1)` or `(n, classes)`.
     slope : Tensor or None
-        ‖∇f(x_i)‖² of every row; None leaves the Lipschitz term out.
+        ‖∇f(x_i)‖² of every row; None omits the Lipschitz term.
     y, domain, weight : Tensor
-        The target, the number of the domain and what it counts, of every row.
+        Target, domain index and weight of every row.
     eta, rho, lam : Tensor or float
         The penalties, as in `lipirm_loss`.
     n_domains : int
-        How many domains there are; some may have no row here.
+        The number of domains; some may have no rows here.
     task, reduction, estimator, group
         As in `lipirm_loss`.
     size : Tensor, optional
         The weight of each domain in the whole data set: sums are means times it, so that a mini-batch estimates the
         same loss.
     centre : Tensor, optional
-        What the dummy classifier stretches the output about; zero if not given.
+        The point about which the dummy classifier scales the output; zero by default.
 
     Returns
     -------
@@ -190,18 +190,18 @@ def lipirm_loss(
 ) -> Tensor:
     r"""L(f) = Σ_e R_e(f) + Σ_e η_e (d/dw R_e(w f))² + λ Σ_e mean_{i ∈ e} ρ_i ‖∇f(x_i)‖² (Eq. 1; Eq. 4 with `"sum"`).
 
-    For your own `nn.Module` and your own loop.
+    For your own `nn.Module` and your own training loop.
 
     Parameters
     ----------
     model : nn.Module
-        It gives `(n, 1)` or `(n,)`, or `(n, classes)`.
+        The model; its output has shape `(n, 1)`, `(n,)` or `(n, classes)`.
     x : Tensor
-        The rows.
+        The inputs.
     y : Tensor
-        Floats for a regression, 0 and 1 for `"binary"`, numbers of classes for `"multiclass"`.
+        Floats for `"regression"`, 0 and 1 for `"binary"`, class indices for `"multiclass"`.
     domain : Tensor
-        The number of each row's domain, from zero.
+        The index of each row's domain, from zero.
     eta : Tensor or float
         The invariance penalty: one number, or one for each domain.
     rho : Tensor or float
@@ -209,22 +209,22 @@ def lipirm_loss(
     lam : Tensor or float
         λ.
     task : "regression", "binary" or "multiclass"
-        What the target is.
+        The task.
     reduction : "mean" or "sum"
         Whether a domain's loss is the mean over its rows (Eq. 1) or the sum (Eq. 4).
     estimator : "square" or "split"
         How the squared mean is estimated: the square, or the product of two half-batch means, which has no bias.
     weight : Tensor, optional
-        What each row counts.
+        The weight of each row.
     group : ProcessGroup, optional
-        Every process gives rows of its own (any number; a domain may be absent) and gets the loss of all rows together.
-        The mean over processes of the gradients, which is what `DistributedDataParallel` makes, is then the gradient of
-        one process with all rows: `DDP(Sloped(model))`.
+        Each process passes its own rows (any number; a domain may be absent) and gets the loss of all rows. The mean of
+        the gradients over processes, as computed by `DistributedDataParallel`, is then the gradient for all rows; use
+        `DDP(Sloped(model))`.
 
     Returns
     -------
     Tensor
-        The loss, to be differentiated.
+        The loss; call `backward()` on it.
 
     Examples
     --------
@@ -238,11 +238,11 @@ def lipirm_loss(
     check_task(task)
     check_module(model)
     if y.dim() != 1:
-        raise InputError(f"y has shape {tuple(y.shape)}: give one target for each row, y.squeeze(1)")
+        raise InputError(f"y must have one target per row, got shape {tuple(y.shape)}: use y.squeeze(1)")
     if domain.dim() != 1 or domain.is_floating_point() or domain.dtype == torch.bool:
         raise InputError(f"domain is {domain.dtype} of shape {tuple(domain.shape)}: give one whole number for each row")
     if not len(x) == len(y) == len(domain):
-        raise InputError(f"x, y and domain have {len(x)}, {len(y)} and {len(domain)} rows: give one of each a sample")
+        raise InputError(f"x, y and domain must have the same length, got {len(x)}, {len(y)} and {len(domain)}")
     if isinstance(eta, Tensor) and eta.dim() == 1:
         n_domains = len(eta)
     else:

@@ -11,7 +11,7 @@ from rpo.functional.statistics import Array
 
 Scheme = Literal["paper", "calibrated"]
 
-# The printed exponent, and the one that minimises the risk of the sample form of Eq. 4 (docs/theory.md).
+# The printed exponent, and the one that minimises the risk of the sample form of Eq. 4 (docs/best-penalties.md).
 DENSITY_EXPONENT = {"paper": -0.8, "calibrated": -0.4}
 
 
@@ -54,7 +54,7 @@ def optimal_penalties(
 ) -> Penalties:
     r"""ρ_k = 4^(−2/5) Σ_e (σ_ek/r̂_ek)^(4/5) 1_ek, η_e = N_e 4^(−7/5) / Σ_k (σ_ek/r̂_ek)^(4/5) 1_ek (Proposition 1).
 
-    A cell with no noise at all is legal (its ρ is zero); a domain with none gets the largest η of the others.
+    Cells without noise are allowed (their ρ is zero); a domain without noise gets the largest η of the others.
 
     Parameters
     ----------
@@ -63,13 +63,13 @@ def optimal_penalties(
     n : array of shape (E,)
         N_e, the rows of each domain.
     scheme : "paper" or "calibrated"
-        Proposition 1 to the letter; or its ratios with the scales mended: η of mean one over the domains, ρ of mean one
-        over the samples, and r̂^(−2/5) in ρ instead of r̂^(−4/5).
+        Proposition 1 to the letter, or its ratios with calibrated sizes: η has mean one over the domains, ρ has mean
+        one over the samples, and ρ has r̂^(−2/5) instead of r̂^(−4/5).
     density_exponent : float, optional
-        The exponent of r̂ in ρ, in place of the scheme's.
+        The exponent of r̂ in ρ; by default that of the scheme.
     split : bool
-        Make every cell a group of its own, as the paper constrains its groups to lie in one domain each: ρ is then
-        `(E, K)`, NaN for empty cells.
+        Treat every cell as a separate group, because the paper requires each group to lie in one domain. ρ then has
+        shape `(E, K)`, with NaN for empty cells.
 
     Returns
     -------
@@ -106,15 +106,15 @@ def optimal_penalties(
 def _check(sigma: Array, r_hat: Array, n: Array) -> None:
     if sigma.ndim != 2 or sigma.shape != r_hat.shape or n.shape != sigma.shape[:1]:
         raise InputError(
-            f"sigma {sigma.shape}, r_hat {r_hat.shape} and n {n.shape} do not match: give (E, K), (E, K) and (E,)"
+            f"sigma, r_hat and n must be of shape (E, K), (E, K), (E,), got {sigma.shape}, {r_hat.shape}, {n.shape}"
         )
     if np.any(np.isnan(sigma) != np.isnan(r_hat)):
         raise InputError(
             "sigma and r_hat must be NaN in the same cells: those where a domain has no sample of a stratum"
         )
     if np.any(sigma < 0) or np.any(np.isinf(sigma)):
-        raise InputError("sigma must be finite and not negative: it is the square root of a mean squared residual")
+        raise InputError("sigma must be finite and non-negative: it is the root mean squared residual")
     if np.any(r_hat <= 0) or np.any(r_hat > 1 + 1e-9):
         raise InputError("r_hat must lie in (0, 1]: it is the share of a domain's samples in a stratum; NaN if none")
     if np.any(n < 0) or not np.all(np.isfinite(n)):
-        raise InputError("n must be finite and not negative: it is the number of samples of each domain")
+        raise InputError("n must be finite and non-negative: it is the number of samples of each domain")

@@ -18,17 +18,22 @@ N_BINS = 4
 def strata_from_columns(
     columns: pd.DataFrame, *, n_bins: int = N_BINS, sample_weight: ArrayLike | None = None
 ) -> NamedStrata:
-    """k(i) = (bin of column 1, bin of column 2, …): one stratum for every combination that has a row.
+    """k(i) = (bin of column 1, bin of column 2, …): one stratum for every combination that occurs.
 
     Parameters
     ----------
     columns : DataFrame
-        The columns that strata are made of.
+        The columns that define the strata.
     n_bins : int
-        Numbers with more distinct values are cut at weighted quantiles 1/n_bins, 2/n_bins, …; anything else is taken as
-        it is, and a missing value is a category of its own.
+        Numeric columns with more distinct values are binned at weighted quantiles 1/n_bins, 2/n_bins, …; other columns
+        are used as they are, with missing values as a separate category.
     sample_weight : array, optional
-        What each row counts in the quantiles.
+        Weights for the quantiles.
+
+    Returns
+    -------
+    NamedStrata
+        `labels` of the rows, and `names`.
 
     Examples
     --------
@@ -40,12 +45,12 @@ def strata_from_columns(
     ([0, 0, 1, 1], ('age 20–30, sex f', 'age 40–50, sex m'))
     """
     if columns.shape[1] == 0 or len(columns) == 0:
-        raise InputError(f"strata need at least one column and one row, got a table of shape {columns.shape}")
+        raise InputError(f"strata need at least one column and one row, got shape {columns.shape}")
     if n_bins < 1:
         raise InputError(f"n_bins must be at least 1, got {n_bins}")
     weight = np.ones(len(columns)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (len(columns),) or not (weight >= 0).all() or not weight.any():
-        raise InputError("sample_weight must hold one number per row, none negative and not all zero")
+        raise InputError("sample_weight must have one non-negative number per row, and not all zero")
     cuts = [Cut.of(str(name), columns[name], n_bins, weight) for name in columns]
     return _combined(cuts, columns)[0]
 
@@ -128,7 +133,7 @@ def _keys(cuts: Sequence[Cut], columns: pd.DataFrame) -> tuple[NDArray[np.intp],
 
 def _combined(cuts: Sequence[Cut], columns: pd.DataFrame) -> tuple[NamedStrata, NDArray[np.intp]]:
     if np.prod([float(len(cut.names)) for cut in cuts]) > 2.0**62:
-        raise InputError("the columns of the strata have too many combinations: name fewer of them")
+        raise InputError("the columns of the strata have too many combinations: use fewer columns")
     key, _ = _keys(cuts, columns)
     known, first, label = np.unique(key, return_index=True, return_inverse=True)
     places = [cut.place(columns[cut.name].iloc[first]) for cut in cuts]

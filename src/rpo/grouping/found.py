@@ -46,8 +46,8 @@ def find_strata(
     """argmax_A separation(cluster(X_A)) over the subspaces A of at most `max_features` features.
 
     Every subspace is clustered by k-means on standardised features and scored by how well it separates noise and
-    density; the best is clustered again into the number of strata that scores best. Fewer come back where there are
-    fewer distinct points or rows.
+    density; the best one is clustered again into the number of strata that scores best. Fewer strata are returned if
+    there are fewer distinct points or rows.
 
     Parameters
     ----------
@@ -58,21 +58,26 @@ def find_strata(
     domain : array of shape (n,)
         The number of each row's domain.
     sample_weight : array, optional
-        Weights count rows: two is the row twice, zero is no row (but it gets a label).
+        Weights count rows: two is the same as repeating the row. Rows with weight zero get a label, too.
     n_strata : int, optional
-        How many strata; without it the number from 8 to 12 that scores best.
+        The number of strata; by default the number from 8 to 12 that scores best.
     max_features : int
-        The most features of a subspace.
+        The maximum number of features of a subspace.
     cluster : "kmeans" or "gmm"
-        What clusters the best subspace.
+        The clustering algorithm for the best subspace.
     max_rows : int
-        Of more rows a sample stands for them, and the others go to the region they fall in.
+        With more rows, a sample is clustered and the other rows are assigned to its regions.
     random_state : int
         Seed of the sample and the clusters.
     feature_names : sequence of str, optional
-        For the descriptions of strata.
+        Names for the descriptions of strata.
     among : sequence of int, optional
-        The features to look at; all by default.
+        The features to consider; all by default.
+
+    Returns
+    -------
+    Strata
+        The strata: `labels` of the rows, and their description.
 
     Examples
     --------
@@ -196,22 +201,22 @@ def _checked(
     try:
         x, squared = np.asarray(X, dtype=np.float64), np.asarray(residual, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"X and residual must be numbers ({error}): encode categories first") from error
+        raise InputError(f"X and residual must be numeric ({error}): encode categories first") from error
     code, _ = codes(domain, "domains")
     if x.ndim != 2 or len(x) == 0:
-        raise InputError(f"X must be a table with at least one row, got shape {x.shape}")
+        raise InputError(f"X must be two-dimensional with at least one row, got shape {x.shape}")
     weight = np.ones(len(x)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     for name, column in (("residual", squared), ("domain", code), ("sample_weight", weight)):
         if column.shape != (len(x),):
-            raise InputError(f"{name} has shape {column.shape} for {len(x)} rows: give one value per row")
+            raise InputError(f"{name} must have one value per row ({len(x)}), got shape {column.shape}")
     for name, array in (("X", x), ("residual", squared), ("sample_weight", weight)):
         if not np.isfinite(array).all():
             raise InputError(f"{name} has missing or infinite values: fill or drop those rows")
     for name, column in (("residual", squared), ("sample_weight", weight)):
         if (column < 0).any():
-            raise InputError(f"{name} must not be negative: residuals are squared and weights count rows")
+            raise InputError(f"{name} must be non-negative")
     if not (weight > 0).any():
-        raise InputError("sample_weight is zero in every row: at least one must count")
+        raise InputError("sample_weight is zero in every row: at least one must be positive")
     return x, squared, code, weight
 
 

@@ -152,7 +152,7 @@ def default_names(n_features: int, feature_names: Sequence[str] | None) -> tuple
     """
     names = tuple(f"x{j}" for j in range(n_features)) if feature_names is None else tuple(map(str, feature_names))
     if len(names) != n_features:
-        raise InputError(f"{len(names)} feature names for {n_features} features: give one for each")
+        raise InputError(f"got {len(names)} feature names for {n_features} features")
     return names
 
 
@@ -194,7 +194,7 @@ def check_grouping(asked: Any, *, classes: bool, given: bool = False) -> Groupin
     if asked == "class" and not classes:
         raise InputError("grouping='class' needs classes: use 'search' or 'none' for a regression")
     if given and asked != "auto":
-        raise InputError(f"grouping={asked!r} is ignored when strata are given: leave out one of them")
+        raise InputError(f"grouping={asked!r} has no effect when strata are given: remove one of them")
     checked: Grouping = asked
     return checked
 
@@ -215,7 +215,7 @@ def codes(labels: ArrayLike, what: str = "labels", n: int | None = None) -> tupl
         rows = "" if n is None else f" but X has {n} rows"
         raise InputError(f"{what} has shape {array.shape}{rows}: give one column, with one label for each row")
     if missing := int(pd.isna(array).sum()):
-        raise InputError(f"{what} is missing in {missing} of {len(array)} rows: give every row a label")
+        raise InputError(f"{what} is missing in {missing} of {len(array)} rows: every row needs a label")
     try:
         code, known = pd.factorize(array, sort=True)
     except TypeError:  # labels of several kinds have no order but that of their text

@@ -58,36 +58,54 @@ def quality(
     random_state: int = 0,
     verbose: Show = "auto",
 ) -> Quality:
-    """Judge a table: which domains, groups, features and rows are poor, how sure that is, and what a row should count.
+    """Judge a table: which domains, groups, features and rows are of poor quality, and how much a row should count.
 
-    Either `quality(X, y, domains=…)`, or `quality(frame, target="name", domain="name")`.
+    Call either `quality(X, y, domains=…)` or `quality(frame, target="name", domain="name")`.
 
     Parameters
     ----------
-    X, y, domains
-        Features (an array, or a DataFrame with text, dates and missing values), target, and the domain of each row.
+    X : array or DataFrame
+        The features; a DataFrame may have text, dates and missing values. With `target=`, the whole table.
+    y, domains : array of shape (n,)
+        The target and the domain of each row.
     target, domain : str
-        Names of columns of `X`, if it is the whole table.
-    strata
-        Names of columns whose combinations are the groups to judge, or one label per row; by default they are searched
-        for among the features. `grouping="none"` judges domains alone.
-    estimator : str or a scikit-learn estimator
-        What the residuals come from: "auto" (a line, curves and boosted trees, stacked), "linear", "trees", "network",
-        the name of a method, or any estimator.
-    predictions : array
-        Predictions you already have, from models that did not see the row: numbers, or one probability per class in
-        sorted order. Nothing is trained for the residuals then, and features and held-out errors are left out.
-    sample_weight : array
-        How often each row counts.
-    unit : str or array
-        Rows of one unit (patient, pupil, firm) stay in one fold.
+        The columns of `X` with the target and the domain, if `X` is the whole table.
+    strata : sequence of str, or array of shape (n,)
+        The columns that define strata (groups of rows), or the stratum of each row.
+    task : "auto", "regression" or "classification"
+        The task; "auto" recognises it from the target.
+    grouping : "auto", "search", "class" or "none"
+        How strata are found without `strata`: a search among the features ("auto", "search"), the classes, or none.
+    estimator : str or scikit-learn estimator
+        The learner that residuals come from: "auto" (a linear model, splines and boosted trees, stacked), "linear",
+        "trees", "network", the name of a method, or any estimator.
+    predictions : array of shape (n,) or (n, n_classes)
+        Your own predictions by models that have not seen the row: numbers, or the probability of each class in sorted
+        order. Nothing is trained then, and features and held-out errors are not judged.
+    sample_weight : array of shape (n,)
+        Counts rows: a weight of two is the same as repeating the row.
+    unit : str or array of shape (n,)
+        Identifies what was measured repeatedly (a patient, a pupil); rows of one unit stay in one fold.
+    drop, category : sequence of str
+        Columns to ignore; numeric columns to treat as categorical.
+    random_state : int
+        The random seed.
+    verbose : bool or "auto"
+        Whether to show progress; "auto" does on a terminal.
+
+    Returns
+    -------
+    Quality
+        `summary` in sentences, data frames with the evidence (`domains`, `strata`, `cells`, `features`, `rows`), and
+        `weight` for any `fit(…, sample_weight=…)`.
 
     Examples
     --------
+    >>> import numpy as np, pandas as pd, rpo
     >>> rng = np.random.default_rng(0)
     >>> table = pd.DataFrame({"x": rng.normal(size=300), "site": ["a", "b", "c"] * 100})
     >>> table["y"] = table["x"] + rng.normal(size=300) * np.where(table["site"] == "c", 2.0, 0.2)
-    >>> found = quality(table, target="y", domain="site")
+    >>> found = rpo.quality(table, target="y", domain="site")
     >>> print(*found.domains[["domain", "n", "noisy"]].iloc[0])
     c 100 True
     """

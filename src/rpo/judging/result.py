@@ -92,7 +92,7 @@ class Quality:
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """What was found, in sentences."""
+        """The findings in at most five sentences, the most important first."""
         return tuple(sentence for _, sentence in self.findings)
 
     @property
@@ -125,10 +125,23 @@ class Quality:
         return {name: float(value) if np.isfinite(value) else None for name, value in (sizes | figures).items()}
 
     def figure(self) -> "Figure":
-        """The noise of strata by domains as a heat map."""
+        """Draw the noise of every stratum in every domain as a heat map.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
         return heat_map(self)
 
     def report(self, path: str | Path, title: str = "table") -> None:
-        """Write the page, headed by the title."""
+        """Write the data-quality page.
+
+        Parameters
+        ----------
+        path : path
+            The HTML file.
+        title : str
+            The title of the page.
+        """
         # By name: the page knows the judgement, not the other way round.
         import_module("rpo.report").write_report(self, Path(path), title=title)

@@ -15,8 +15,9 @@ from rpo.functional.domains import domain_share, domain_sum, place_in_domain
 from rpo.methods.terms import risk
 
 SCALES = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
-# The kernel matrix of a step has at most as many rows: its cost grows with their square.
-ROWS = 512
+# The kernel matrix of a step has at most as many rows: its cost grows with their square. Batches of the field have 32
+# rows of each domain.
+ROWS = 256
 
 
 def draw(rng: np.random.Generator, rows: int, n_domains: int, numbers: Mapping[str, float]) -> dict[str, NDArray[Any]]:
@@ -29,6 +30,7 @@ def draw(rng: np.random.Generator, rows: int, n_domains: int, numbers: Mapping[s
     tasks=BOTH,
     space={"gamma": log_uniform(1.0, 0.1, 10.0, "Strength of the penalty on the distance between domains.")},
     draw=draw,
+    version=2,
     cite="Li et al. 2018",
     reference="Li, Pan, Wang & Kot. Domain Generalization with Adversarial Feature Learning. CVPR 2018.",
 )

@@ -27,7 +27,7 @@ REFERENCE = (
 )
 CONTROL = "A control of this library."
 
-# What the calibrated scheme tries of λ by formula, which is far too large for smooth truths (docs/theory.md).
+# What the calibrated scheme tries of λ by formula, which is far too large for smooth truths (docs/best-penalties.md).
 LAM_FRACTIONS = (1.0, 0.1, 0.01)
 
 # By default Algorithm 1 to the letter: sums (Eq. 4), the residuals of the rows trained on, η in force from the first

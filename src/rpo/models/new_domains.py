@@ -50,15 +50,15 @@ class NewDomains:
 
     @property
     def max_level_(self) -> float:
-        """E/(E + 1) for E training domains: the highest level that `predict_interval` can promise of a new domain."""
+        """The highest level that `predict_interval` supports: E/(E + 1) for E training domains."""
         check_is_fitted(self, "reference_")
         return max_level(self._held_out())
 
     @property
     def own_rows_(self) -> float:
-        """From how many labelled rows on a line through a domain's own rows does better than `adapt`; inf if never.
+        """The number of labelled rows from which a linear model of the domain alone does better than `adapt`.
 
-        By training domains, with at most half of the rows of the largest of them (500 at the most).
+        Estimated from the training domains, with up to half of the rows of the largest one (at most 500); inf if never.
         """
         check_is_fitted(self, "reference_")
         return float(self.reference_.own[0])
@@ -101,12 +101,26 @@ class NewDomains:
         return self._known_effects
 
     def adapt(self, X: ArrayLike | pd.DataFrame, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """A copy of the model for one new domain, moved by some labelled rows of it.
+        """Adapt the model to one new domain with a few labelled rows.
 
-        It gets the domain's own offset and slope (for classes, of the log odds), shrunk by how much held-out domains
-        differed: one row moves it a little, a hundred rows a lot, and not at all where domains do not differ. Intervals
-        of the copy go by held-out domains that were moved by as many of their own rows. `own_rows_` says from how many
-        rows on a model of the domain's own would do better; more rows than that are warned about.
+        The copy has an offset and a slope for the domain (for classification, of the log odds), shrunk according to how
+        much held-out domains differ: one row changes it slightly, a hundred rows a lot, and nothing changes if domains
+        do not differ. Its intervals are based on held-out domains adapted with the same number of their own rows. A
+        warning is issued for more rows than `own_rows_`.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, n_features)
+            The features of the labelled rows, a random sample of the new domain.
+        y : array of shape (n,)
+            Their target.
+        sample_weight : array of shape (n,), optional
+            Counts rows.
+
+        Returns
+        -------
+        estimator
+            A copy of the model; the model itself is not changed.
         """
         check_is_fitted(self, "reference_")
         if self.adaptation_ is not None:

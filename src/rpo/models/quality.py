@@ -69,11 +69,24 @@ class _Quality(NewDomains, BaseEstimator):  # type: ignore[misc]
         domains: ArrayLike | str | None = None,
         strata: ArrayLike | str | None = None,
     ) -> Self:
-        """Judge the rows, decide what to do about it, and fit.
+        """Judge the rows, decide on the remedies, and fit.
 
-        `X` is an array or a DataFrame, whose text, categories, dates and missing values are taken as they are.
-        `domains` and `strata` hold one label per row, or name a column of `X`, which then is no feature.
-        `sample_weight` counts rows: a weight of two is the row twice, zero is the row left out.
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, n_features)
+            The features; a DataFrame may have text, categories, dates and missing values.
+        y : array of shape (n,)
+            The target.
+        sample_weight : array of shape (n,), optional
+            Counts rows: a weight of two is the same as repeating the row, zero the same as leaving it out.
+        domains : array of shape (n,) or str, optional
+            The domain of each row, or the column of `X` that has it, which is then not used as a feature.
+        strata : array of shape (n,) or str, optional
+            The stratum of each row, or the column of `X` that has it.
+
+        Returns
+        -------
+        self
         """
         self._check_choices()
         frame, target, weight, domain, stratum = self._table(X, y, sample_weight, domains, strata)
@@ -374,9 +387,15 @@ class _Quality(NewDomains, BaseEstimator):  # type: ignore[misc]
         self.held_out_["count"] = np.bincount(rows, problem.weight, n)[first]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a folder, without pickle; `rpo.load` reads it. Features and judgement stay behind.
+        """Save the fitted model to a folder, without pickle; `rpo.load` reads it.
 
-        Of at most 20,000 rows the target and what was said of it, their domain held out, are kept: intervals need them.
+        The target and the held-out prediction of at most 20,000 rows are saved, because intervals need them; features
+        and the judgement (`quality_`) are not.
+
+        Parameters
+        ----------
+        path : path
+            The folder. An existing folder is replaced only if it contains nothing but a model.
         """
         from rpo.models.saving import save
 
@@ -427,52 +446,53 @@ def _checked_target(y: Any, n: int) -> NDArray[Any]:
 
 
 class QualityRegressor(RegressorMixin, _Quality):  # type: ignore[misc]
-    """Regression that judges its data first, and decides by held-out domains what to do about it.
+    """Regression that judges its data first, and decides on remedies by held-out domains.
 
-    Noisy rows count less, and features whose relation to the target differs between domains go, unless domains that
-    the model did not see are surely worse for it.
+    Noisy rows get less weight, and features whose relation to the target differs between domains are dropped, unless
+    that makes the error on held-out domains significantly worse.
 
     Parameters
     ----------
     estimator : str or estimator
-        "auto" stacks a line, curves with trees on what they leave, small and larger boosted trees and extra trees, with
-        shares by held-out domains; "linear", "trees", "network" (RPO), the name of a method, or any estimator. One that
-        takes no `sample_weight` gets rows drawn by their weight; one whose `fit` takes `domains` gets them.
+        "auto" is a stack of a linear model, splines with trees on their residuals, small and large boosted trees and
+        extra trees, combined by held-out domains. Or "linear", "trees", "network" (RPO), the name of a method, or any
+        estimator: if it does not support `sample_weight`, rows are resampled by weight, and if its `fit` accepts
+        `domains`, they are passed on.
     weights, screen : "auto", "on" or "off"
-        Whether noisy rows count less and flagged features go: unless vetoed, always, never.
+        Whether noisy rows get less weight and suspicious features are dropped; "auto" lets held-out domains veto it.
     grouping : "auto", "search", "class" or "none"
-        Where the groups of rows come from that the judgement looks at within domains, unless `strata` are given.
+        How strata (groups of rows) are found, unless `strata` are given.
     random_state : int
-        The same number gives the same model, in whatever order the rows come.
+        The random seed; the same seed gives the same model, for any order of the rows.
     verbose : bool or "auto"
         Whether to show progress; "auto" does on a terminal.
 
     Attributes
     ----------
     quality_ : Quality
-        The judgement; None below 40 rows.
+        The judgement; None with fewer than 40 rows.
     decision_ : DataFrame
-        Candidates by learner, with their error on held-out domains, its spread over domains, and why one was chosen.
+        All candidates with their error on held-out domains, its spread over domains, and the reason for the choice.
     expected_error_ : DataFrame
-        What to expect of a domain never seen: root mean squared error on held-out domains, its spread over domains and
-        the worst domain, beside a line, boosted trees and the mean.
+        The error to expect in an unseen domain: root mean squared error on held-out domains, its spread over domains
+        and the worst domain, compared with a linear model, boosted trees and the mean.
     weight_ : ndarray
-        What each row counts.
+        The weight of each row.
     dropped_ : DataFrame
-        Features that go, with the error with and without them.
+        The dropped features, with the error with and without them.
     estimator_
         The fitted estimator, or the stack.
     shares_ : dict
         The share of each learner.
     held_out_ : DataFrame
-        For each row its domain, target, what models said that did not see its domain, and its weight.
+        The domain, target, held-out prediction and weight of each row.
     max_level_ : float
-        The highest level that `predict_interval` can promise of a new domain: E/(E + 1) for E training domains.
+        The highest level that `predict_interval` supports: E/(E + 1) for E training domains.
     own_rows_ : float
-        From how many labelled rows on a model of a new domain's own does better than `adapt`; inf if never, as far as
-        training domains tell.
+        The number of labelled rows from which a model of the new domain alone does better than `adapt`, estimated from
+        the training domains; inf if never.
     reference_ : Reference
-        What held-out domains showed, for intervals, `rpo.check` and `adapt`.
+        The results on held-out domains, for intervals, `rpo.check` and `adapt`.
 
     Examples
     --------
@@ -514,7 +534,18 @@ class QualityRegressor(RegressorMixin, _Quality):  # type: ignore[misc]
         return values
 
     def predict(self, X: ArrayLike | pd.DataFrame) -> Array:
-        """The predicted target of each row."""
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, n_features)
+            The features.
+
+        Returns
+        -------
+        array of shape (n,)
+            The predicted target of each row.
+        """
         return self._outputs(X)
 
     def predict_interval(
@@ -525,12 +556,27 @@ class QualityRegressor(RegressorMixin, _Quality):  # type: ignore[misc]
         method: How = "conformal",
         trusted: bool = False,
     ) -> Array:
-        """Intervals `(n, 2)` that hold the target of rows of a domain never seen with probability `level`.
+        """Prediction intervals that contain the target of rows of an unseen domain with probability `level`.
 
-        They go by errors on held-out domains, each of which counts alike, and are wider where rows are noisier. That
-        needs domains to be exchangeable, and nothing else. No level above `max_level_` can be promised; with
-        `method="model"` any can, if domains are normal draws. With `trusted`, noisy domains count by their weight: for
-        a new domain that is recorded as well as the good ones.
+        They are based on the errors on held-out domains, with the same weight for each domain, and are wider where rows
+        are noisier.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, n_features)
+            The features.
+        level : float
+            The coverage, at most `max_level_` unless `method="model"`.
+        method : "conformal" or "model"
+            "conformal" assumes only that domains are exchangeable; "model" assumes normally distributed domain effects
+            and supports any level.
+        trusted : bool
+            Give noisy training domains less weight, for a new domain that is recorded as well as the good ones.
+
+        Returns
+        -------
+        array of shape (n, 2)
+            The lower and upper ends.
         """
         return self._interval(X, level, method, trusted)
 
@@ -547,13 +593,14 @@ class QualityClassifier(ClassifierMixin, _Quality):  # type: ignore[misc]
     Parameters
     ----------
     class_weight : dict, "balanced" or None
-        What rows of each class count, besides, in every fit.
+        Additional weights for the rows of each class, as in scikit-learn.
 
     Attributes
     ----------
     expected_error_ : DataFrame
-        Brier's score on held-out domains with spread and worst domain, the share of wrong classes (`wrong`), and for
-        two classes the mean probability of the second beside its share (`mean_probability`, `share`).
+        The Brier score on held-out domains with its spread and the worst domain, the share of wrong predictions
+        (`wrong`) and, for two classes, the mean probability and the frequency of the second (`mean_probability`,
+        `share`).
 
     Examples
     --------
@@ -607,11 +654,33 @@ class QualityClassifier(ClassifierMixin, _Quality):  # type: ignore[misc]
         return {**super()._figures(trial, value), **more}
 
     def predict_proba(self, X: ArrayLike | pd.DataFrame) -> Array:
-        """The probability of each class, in the order of `classes_`."""
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, n_features)
+            The features.
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+            The probabilities, in the order of `classes_`.
+        """
         return self._outputs(X)
 
     def predict(self, X: ArrayLike | pd.DataFrame) -> NDArray[Any]:
-        """The likeliest class of each row."""
+        """Predict the class.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, n_features)
+            The features.
+
+        Returns
+        -------
+        array of shape (n,)
+            The most probable class of each row.
+        """
         likeliest = self.predict_proba(X).argmax(1)
         return np.asarray(self.classes_[likeliest])
 
@@ -623,9 +692,21 @@ class QualityClassifier(ClassifierMixin, _Quality):  # type: ignore[misc]
         method: How = "conformal",
         trusted: bool = False,
     ) -> NDArray[np.bool_]:
-        """Sets of classes, `(n, classes)` with True for those in the set, as `QualityRegressor.predict_interval`.
+        """Prediction sets that contain the class of rows of an unseen domain with probability `level`.
 
-        A set holds the classes that are likely enough for the level on held-out domains, and never none.
+        A set has all classes that are likely enough on held-out domains, and at least one.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, n_features)
+            The features.
+        level, method, trusted
+            As in `QualityRegressor.predict_interval`.
+
+        Returns
+        -------
+        array of bool of shape (n, n_classes)
+            Whether a class is in the set, in the order of `classes_`.
         """
         return self._interval(X, level, method, trusted)
 

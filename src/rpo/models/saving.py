@@ -54,11 +54,26 @@ def save(model: Quality, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str], *, module: Any = None, made_by: str = "save") -> Any:
-    """The model saved in a folder, by `save` or by `rpo fit`; `module` again if it has a network of your own.
+    """Load a model that was saved by `save` or by `rpo fit`; no code from the folder is run.
+
+    Parameters
+    ----------
+    path : path
+        The folder.
+    module : nn.Module, callable or None
+        Your own network, if the model was fitted with one.
+    made_by : str
+        What wrote the folder, for error messages.
+
+    Returns
+    -------
+    estimator
+        The fitted model; its predictions are the same as before saving.
 
     Examples
     --------
-    >>> import rpo, tempfile
+    >>> import tempfile
+    >>> import numpy as np, rpo
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
     >>> model = rpo.QualityRegressor("linear").fit(X, X[:, 0], domains=np.arange(60) % 3)
     >>> with tempfile.TemporaryDirectory() as folder:

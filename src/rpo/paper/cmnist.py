@@ -193,7 +193,7 @@ def numbers_of(settings: str) -> tuple[int, ...]:
         return SETTINGS
     words = [word.strip() for word in settings.split(",")]
     if not all(word.isdecimal() for word in words):
-        raise InputError(f"settings must be 'all' or numbers with commas between, such as 1,7,13, got {settings!r}")
+        raise InputError(f"settings must be 'all' or numbers separated by commas, such as 1,7,13, got {settings!r}")
     return tuple(dict.fromkeys(colored_setting(int(word)).number for word in words))
 
 

@@ -101,7 +101,7 @@ def settings(kind: str, noisy: str = "all") -> tuple[Setting, ...]:
     if unknown := [share for share in asked if share not in map(str, SEVERITY)]:
         raise InputError(f"noisy names {unknown[0]!r}: use some of {', '.join(map(str, SEVERITY))}, or 'all'")
     if not (chosen := tuple(s for s in every if s.label.split()[-2:] in [[share, "%"] for share in asked])):
-        raise InputError(f"noisy is {noisy!r}, but kind {kind!r} has no such shares: leave it out")
+        raise InputError(f"noisy is {noisy!r}, but kind {kind!r} does not use it: remove it")
     return chosen
 
 
@@ -212,7 +212,7 @@ def quality_weights(
     """
     asked = list(KINDS) if kinds == "all" else kinds.split(",")
     if unknown := [kind for kind in asked if kind not in KINDS]:
-        raise InputError(f"kinds names {unknown[0]!r}: use some of {', '.join(KINDS)}, with commas between, or 'all'")
+        raise InputError(f"kinds names {unknown[0]!r}: use some of {', '.join(KINDS)}, separated by commas, or 'all'")
     if methods not in ("all", "main"):
         raise InputError(
             f"methods must be 'all', or 'main' for quality weights, their controls and IRM + lip, got {methods!r}"
@@ -220,7 +220,7 @@ def quality_weights(
     size = get_profile(PROFILES, profile, seeds)
     first = FIRST_SEED[profile] if first_seed is None else first_seed
     if first < 0:
-        raise InputError(f"first_seed must not be negative, got {first}")
+        raise InputError(f"first_seed must be non-negative, got {first}")
     return [
         View(
             f"quality-weights-{kind}",

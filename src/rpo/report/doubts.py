@@ -18,35 +18,36 @@ def section(found: "Quality", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (
     number = "one column" if len(ready.columns) == 1 else f"{len(ready.columns)} columns"
     if regression:
         left = (
-            "From what they left of the target, each domain's own level and slopes were removed: a shift is not noise. "
-            f"Noise is the standard deviation of the rest, in the unit of {ready.target}."
+            "The level and slopes of each domain were removed from the residuals, because a shift is not noise. "
+            f"Noise is the standard deviation of what remains, in the unit of {ready.target}."
         )
-        more = f"its noise is at least {WORTH_TELLING} times that of the rest"
+        more = f"its noise is at least {WORTH_TELLING} times that of the other rows"
     else:
         left = (
-            "Each domain's own frequency of the classes was allowed for: that a class is more frequent is not noise. "
-            "Wrong labels are those that disagree with the probabilities more often than these allow."
+            "The class frequencies of each domain were allowed for, because a more frequent class is not noise. "
+            "The share of wrong labels is estimated from how much labels disagree with the predicted probabilities, "
+            "beyond what is expected."
         )
-        more = f"its share of wrong labels exceeds that of the rest by more than {percent(MANY_WRONG)}"
+        more = f"its share of wrong labels exceeds that of the other rows by more than {percent(MANY_WRONG)}"
     done = [
         "The values of the columns were compared between domains, without a model.",
-        f"Models were fitted to {number} in {FOLDS} folds: every row was judged by models that had not seen it.",
+        f"Models were fitted to {number} in {FOLDS} folds; every row was predicted by models that had not seen it.",
         left,
         f"A domain or group of rows is called noisy if {more}, with p < {NOISY} after correction for the number of "
         "comparisons (Holm).",
-        "The relation of a column to the target is said to differ if another slope in every domain explains more than "
-        f"{percent(SHARE)} of what the models left ({percent(FURTHER)} once one was found), with p < {CHANCE} "
-        f"(then {CHANCE_FURTHER}) divided by the number of columns.",
+        "The relation of a column to the target is said to differ if separate slopes in every domain explain more than "
+        f"{percent(SHARE)} of the residual variance ({percent(FURTHER)} after the first column), with p < {CHANCE} "
+        f"({CHANCE_FURTHER} after the first) divided by the number of columns.",
     ]
     if found.scope is not None:
         done.insert(0, found.scope.words)
     doubts = [
-        "Noise is what these columns do not explain. A cause that no column records looks the same as a wrong value.",
+        "Noise is what these columns do not explain. An effect that no column records looks the same as a wrong value.",
         f"Domains, groups and cells of fewer than {FEWEST_JUDGED[found.task]} rows are not judged.",
-        "A row far from what is expected may be right and rare. Look before correcting.",
+        "A row far from its expected value may be correct but rare. Check it before you correct it.",
     ]
     if len(found.domains) == 1:
-        doubts.insert(0, "There is only one domain: nothing can be said about differences between domains.")
+        doubts.insert(0, "There is only one domain, so differences between domains cannot be judged.")
     return {
         "kind": "doubts",
         "id": "doubts",

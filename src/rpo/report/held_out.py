@@ -36,7 +36,7 @@ def section(comparison: HeldOut, shorter: int) -> dict[str, Any]:
     return {
         "kind": "held_out",
         "id": "held_out",
-        "title": "Methods on domains never seen",
+        "title": "Methods on unseen domains",
         "verdict": comparison.verdict,
         "methods": comparison.methods.to_dict("records"),
         "names": shown,

@@ -67,7 +67,7 @@ def render(
         )
         if len(page.encode()) < MOST_BYTES:
             return page
-    raise InputError("the page would pass 1.5 MB: the table's domains and strata have names that are too long")
+    raise InputError("the page would exceed 1.5 MB: shorten the names of domains and strata")
 
 
 def write_report(

@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,50 +94,49 @@ def compare(
     out: Path | str | None = None,
     verbose: Show = "auto",
 ) -> Comparison:
-    """Hold every domain out in turn, and say what helps.
+    """Hold out every domain in turn, and report what helps.
 
-    Compared are the mean (or majority), a line, trees, `quality` with permuted and uniform controls, plain training of
-    a network (erm-l2), `rpo`, and the methods named. Interrupted (Ctrl-C) while networks train, it returns what is
-    known so far.
+    Compares the mean (or the majority class), a linear model, boosted trees, the Quality model with permuted and
+    uniform weights as controls, a network with plain training (erm-l2) and with `rpo`, and the methods you name. Ctrl-C
+    while networks are training returns the results so far.
 
     Parameters
     ----------
     frame : DataFrame
         The table.
     target, domain : str
-        Names of columns: what to predict, and where a row comes from.
+        Names of the columns with the target and the domain.
     strata : sequence of str
-        Columns that groups of rows are made of.
+        Columns that define strata (groups of rows).
     task : "auto", "regression" or "classification"
-        Whether the target is a number or a class.
+        The task; "auto" recognises it from the target.
     grouping : "auto", "search", "class" or "none"
-        Where groups of rows come from without `strata`, as in `quality`.
+        How strata are found without `strata`, as in `rpo.quality`.
     methods : sequence of str
         Further methods (`rpo methods` lists them).
     every_method : bool
-        Try all of them.
+        Compare all methods.
     seeds : int
-        Repetitions of every network, at least two.
+        Number of seeds for each network, at least two.
     drop, category : sequence of str
-        Columns to leave out; numeric columns to treat as categorical.
+        Columns to ignore; numeric columns to treat as categorical.
     steps : int
-        Steps of training of a network.
+        Number of training steps for networks.
     selection : str
-        How hyper-parameters are chosen: "validation", "irm" or "formula".
+        How hyper-parameters are selected: "validation", "irm" or "formula".
     jobs : int
-        Worker processes.
+        Number of worker processes.
     cluster : str, optional
-        The address of a Dask scheduler, whose workers train the networks.
+        The address of a Dask scheduler: networks are trained on that cluster.
     out : path, optional
-        Keep every training there as soon as it is done: the same call goes on where it stopped, and tries again what
-        failed.
+        Folder for finished runs: the same call continues an interrupted comparison and repeats runs that failed.
     verbose : bool or "auto"
         Whether to show progress; "auto" does on a terminal.
 
     Returns
     -------
     Comparison
-        `verdict` in plain words, the data frames `methods` and `domains`, `protocol`, and what failed.
+        `verdict` in plain words, the data frames `methods` and `domains`, `protocol`, and failed runs.
 
     Examples
     --------
@@ -295,13 +295,11 @@ def _execute(
     study: Study, folder: Path, jobs: int, cluster: "Cluster | None", progress: Show
 ) -> tuple[dict[str, Record], bool]:
     """The records, and whether somebody interrupted: then those that are kept."""
-    from joblib import parallel_config
-
     runs, store = study.runs(), Store(folder)
+    options: dict[str, Any] = {"jobs": jobs, "cluster": cluster, "progress": progress, "label": "networks"}
     try:
         # A worker is a process of its own: it must know the table before it is asked for it.
-        with parallel_config(backend="loky", initializer=use_folder, initargs=(folder,)):
-            return execute(runs, store, jobs=jobs, cluster=cluster, progress=progress, label="networks"), False
+        return execute(runs, store, before=partial(use_folder, folder), **options), False
     except KeyboardInterrupt:
         return plan(runs, store).done, True
 
@@ -324,7 +322,7 @@ def summarise(
     """Tables and verdict from errors by seed and held-out domain."""
     known = {name: table for name, table in errors.items() if not table.empty}
     if QUALITY not in known:
-        raise InputError("quality could not be fitted without each of the domains: give domains with more rows")
+        raise InputError("the Quality model could not be fitted with a domain held out: each domain needs more rows")
     ours = known[QUALITY].mean(axis=0)
     judged = [name for name, n in folds.rows.items() if n >= MIN_ROWS] or list(folds.rows)
     lines = []

@@ -1,6 +1,6 @@
 """A list of runs done: what is missing is packed into stacks, stacks go to workers, records to the store."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import mean
@@ -91,11 +91,13 @@ def execute(
     width: int | None = None,
     progress: Show = "auto",
     label: str = "runs",
+    before: Callable[[], None] | None = None,
 ) -> Records:
     """Do every run that has no record yet, by `jobs` processes of this machine or a Dask cluster; all records by hash.
 
     Each record is on disk before the next stack is waited for, so a kill loses the stacks in flight and no more. Local
-    processes talk through pipes: nothing listens on a network.
+    processes talk through pipes: nothing listens on a network. Each calls `before` first: what it must know to find its
+    data. (A pool's own initializer would not do, for workers that stand by from earlier work are taken again.)
     """
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, got {jobs}")
@@ -104,7 +106,7 @@ def execute(
         store.set_aside()
         records = dict(todo.done)
         with Bar(todo.missing, label, progress, patience=0.0) as bar:
-            for stack in _results(todo.stacks, jobs, cluster):
+            for stack in _results(todo.stacks, jobs, cluster, before):
                 store.write_all(stack)
                 records |= {record.run.digest: record for record in stack}
                 bar.advance(len(stack))
@@ -120,7 +122,9 @@ def cluster_at(address: str | None) -> "Cluster | None":
     return Cluster(reached(address))
 
 
-def _results(stacks: Sequence[Sequence[Run]], jobs: int, cluster: "Cluster | None") -> Iterator[list[Record]]:
+def _results(
+    stacks: Sequence[Sequence[Run]], jobs: int, cluster: "Cluster | None", before: Callable[[], None] | None
+) -> Iterator[list[Record]]:
     """The records of each stack, in the order in which they come."""
     if cluster is not None and stacks:
         from rpo.studies import cluster as dask
@@ -128,7 +132,7 @@ def _results(stacks: Sequence[Sequence[Run]], jobs: int, cluster: "Cluster | Non
         yield from dask.results(stacks, cluster)
         return
     threads = torch.get_num_threads()
-    work = run_stack if jobs <= 1 else partial(_work, carried=packed())
+    work = run_stack if jobs <= 1 else partial(_work, carried=packed(), before=before)
     try:
         for _, records in shared(work, stacks, jobs):
             yield records
@@ -136,7 +140,9 @@ def _results(stacks: Sequence[Sequence[Run]], jobs: int, cluster: "Cluster | Non
         torch.set_num_threads(threads)
 
 
-def _work(stack: Sequence[Run], carried: bytes) -> list[Record]:
-    """One stack, by methods of which a worker may not have heard."""
+def _work(stack: Sequence[Run], carried: bytes, before: Callable[[], None] | None) -> list[Record]:
+    """One stack, by methods and of data of which a worker may not have heard."""
     unpack(carried)
+    if before is not None:
+        before()
     return run_stack(stack)

@@ -80,7 +80,7 @@ def scheduler_needed(address: str, go_on: str = GO_ON) -> Iterator[None]:
         raise TrainingError(f"the scheduler at {address} is gone: {go_on}") from None
     except Exception as error:
         words = " ".join(f"{type(error).__name__}: {error}".split())
-        raise TrainingError(f"the scheduler at {address} does not answer as it should ({words}): {go_on}") from error
+        raise TrainingError(f"the scheduler at {address} gives an unexpected answer ({words}): {go_on}") from error
 
 
 def check_workers(client: "Client", address: str) -> None:
@@ -90,7 +90,9 @@ def check_workers(client: "Client", address: str) -> None:
     for worker, theirs in found.items():
         if theirs != ours:
             has = f"rpo {theirs}" if isinstance(theirs, str) else f"no rpo ({type(theirs).__name__}: {theirs})"
-            raise InputError(f"worker {worker} has {has}, and this is rpo {ours}: install the same on all workers")
+            raise InputError(
+                f"worker {worker} has {has}, and this is rpo {ours}: install the same version on all workers"
+            )
     if not found:
         print(f"rpo: the cluster at {address} has no workers yet; waiting for one", file=sys.stderr)
 

@@ -121,10 +121,10 @@ class Store:
         try:
             saved = json.loads(content)
             if sha256(saved["record"]) != saved["sha256"]:
-                raise ValueError("the checksum does not fit")
+                raise ValueError("the checksum does not match")
             record = Record.model_validate(saved["record"])
             if record.run.digest != run.digest:
-                raise ValueError("this is another run's record")
+                raise ValueError("this is the record of another run")
         except (ValueError, KeyError, TypeError, ValidationError):
             self.corrupt.append(path)
             return None

@@ -70,7 +70,7 @@ def dealt(ready: Prepared, grouping: Grouping = "auto", seed: int = 0) -> tuple[
     labels, domain, count = np.unique(ready.domains, return_inverse=True, return_counts=True)
     if len(labels) < 3:
         raise InputError(
-            f"the table has {len(labels)} domain{'s' * (len(labels) > 1)}: to hold one out, three are needed"
+            f"the table has {len(labels)} domain{'s' * (len(labels) > 1)}: at least three are needed to hold one out"
         )
     fold = np.empty(len(labels), dtype=np.int64)
     number = min(len(labels), MOST_FOLDS)
@@ -194,7 +194,7 @@ def encoded(ready: Prepared) -> tuple[NDArray[np.float64] | NDArray[np.int64], T
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
     found = read_arrays(path)
     if found is None:
-        raise InputError(f"{path} is missing or was changed: run the comparison again from the table")
+        raise InputError(f"{path} is missing or has changed: run the comparison again")
     return found
 
 
@@ -202,7 +202,7 @@ def _arrays(path: Path) -> dict[str, NDArray[Any]]:
 def table(*, sha256: str = "", fold: int = 0, seed: int = 0) -> Problem:
     """One fold of a table: the training domains' rows, a fifth of them for validation, and the domains held out."""
     if _folder is None:
-        raise InputError("no table is known here: comparisons of a table start with `rpo compare`")
+        raise InputError("no table is loaded: start the comparison with `rpo compare`")
     a = _arrays(_folder / table_file(sha256))
     task, classes = TASKS[int(a["task"][0])], int(a["task"][1])
     held = a["fold"][a["domain"]] == fold

@@ -26,11 +26,11 @@ def verdict(errors: pd.DataFrame) -> str:
     best = str(mean.idxmin())
     if best not in (QUALITY, stock, *CONTROLS):
         p = paired(errors[best].to_numpy(), errors[QUALITY].to_numpy())
-        how = "surely" if p is not None and p < SURE else "which may be chance"
-        sentences.append(f"The smallest error of all is that of {best}, {mean[best]:.3g}, {how}.")
+        how = "significantly below that of quality" if p is not None and p < SURE else "which may be chance"
+        sentences.append(f"The smallest error is that of {best}, {mean[best]:.3g}, {how}.")
     base = "mean" if "mean" in mean else "majority"
     if base in mean and mean[best] >= mean[base]:
-        sentences.append(f"Nothing beats the {base} on domains never seen.")
+        sentences.append(f"No method is better than the {base} on unseen domains.")
     return " ".join(sentences)
 
 
@@ -60,10 +60,10 @@ def _controls(errors: pd.DataFrame) -> list[str]:
     if not there:
         return []
     if all((errors[name] == errors[QUALITY]).all() for name in there):
-        return ["No row counts less on this table, so its controls are the model itself."]
+        return ["No row gets less weight on this table, so the controls are identical to the model."]
     worse = [name for name in there if _surely_worse(errors, name)]
     if len(worse) == len(there):
-        return ["Permuted or uniform weights are surely worse: it is which rows count less that helps."]
+        return ["Permuted or uniform weights are significantly worse: it matters which rows get less weight."]
     as_good = [name for name in there if name not in worse]
     return [f"{len(errors)} domains cannot tell its weights from those of {' and '.join(as_good)}."]
 

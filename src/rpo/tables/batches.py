@@ -116,13 +116,11 @@ def check_finite(value: Array, name: str) -> None:
 
     >>> check_finite(np.array([np.inf]), "age")
     Traceback (most recent call last):
-    rpo.exceptions.InputError: column 'age' reaches inf: correct it, or leave the cell empty or the column out (--drop)
+    rpo.exceptions.InputError: column 'age' has values up to inf: correct them, or use --drop
     """
     largest = max(-float(np.fmin.reduce(value, initial=0.0)), float(np.fmax.reduce(value, initial=0.0)))
     if largest > LARGEST:
-        raise InputError(
-            f"column {name!r} reaches {largest:.3g}: correct it, or leave the cell empty or the column out (--drop)"
-        )
+        raise InputError(f"column {name!r} has values up to {largest:.3g}: correct them, or use --drop")
 
 
 def keys(batch: Any, seed: int) -> NDArray[np.uint64]:

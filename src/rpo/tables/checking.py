@@ -49,18 +49,18 @@ class Check:
 def check(
     model: Any, frame: pd.DataFrame, *, target: str | ArrayLike | None = None, domain: str | ArrayLike | None = None
 ) -> Check:
-    """Whether a model can be trusted on a new table: which columns shifted, how far it lies from training domains.
+    """Check whether a model can be trusted on a new table.
 
     Parameters
     ----------
     model : QualityRegressor, QualityClassifier or a loaded folder
-        A fitted model. A folder that `rpo fit` wrote (`rpo.load`) knows the names of target and domain.
+        A fitted model. A folder written by `rpo fit` (`rpo.load`) knows the names of target and domain.
     frame : DataFrame
         The new table.
     target : str or one value per row, optional
-        With it the error is judged, too, beside that of held-out domains; without it the columns alone.
+        If given, the error is compared with that of held-out domains; otherwise only columns are checked.
     domain : str or one label per row, optional
-        Every domain of the table is checked by itself; without it the table is one new domain.
+        Each domain is checked separately; without it the table counts as one new domain.
 
     Returns
     -------
@@ -110,12 +110,12 @@ def check_model(estimator: Any) -> None:
     """Refuse a model that no new domain can be held against."""
     if not isinstance(estimator, QualityRegressor | QualityClassifier):
         raise InputError(
-            "a check needs a model that held domains out: fit it with --method auto, linear, trees or network"
+            "a check needs a model with held-out domains: fit it with --method auto, linear, trees or network"
         )
     if not hasattr(estimator, "reference_"):
-        raise InputError("the model is not fitted: fit it first")
+        raise InputError("the model is not fitted: call fit first")
     if estimator.adaptation_ is not None:
-        raise InputError("the model was adapted to a domain: check the one that was fitted")
+        raise InputError("the model was adapted to a domain: use the original model")
 
 
 def told(estimator: Any, names: list[str], new: list[NewDomain], lacking: list[str], notes: list[str]) -> Check:
@@ -166,7 +166,7 @@ def _labels(frame: pd.DataFrame, given: Any, what: str) -> NDArray[Any]:
         given = frame[given]
     values = as_text(pd.Series(np.asarray(given)))
     if len(values) != len(frame):
-        raise InputError(f"{what} has {len(values)} values for {len(frame)} rows: give one per row")
+        raise InputError(f"{what} has {len(values)} values, but the table has {len(frame)} rows")
     return values.to_numpy(dtype=str)
 
 
@@ -178,7 +178,7 @@ def _target(frame: pd.DataFrame, given: Any, estimator: Any) -> Array:
         given = frame[given]
     values = pd.Series(np.asarray(given))
     if len(values) != len(frame):
-        raise InputError(f"target has {len(values)} values for {len(frame)} rows: give one per row")
+        raise InputError(f"target has {len(values)} values, but the table has {len(frame)} rows")
     gone = values.isna().to_numpy()
     if estimator.reference_.classes:
         places: Mapping[str, int] = {name: k for k, name in enumerate(as_text(pd.Series(estimator.classes_)))}
@@ -186,5 +186,7 @@ def _target(frame: pd.DataFrame, given: Any, estimator: Any) -> Array:
     y = typed(values, Column(name="target", kind="number"))
     bad = (np.isnan(y) & ~gone) | np.isinf(y)
     if bad.any():
-        raise InputError(f"the target is not a number in {int(bad.sum())} of {len(y)} rows: correct or empty them")
+        raise InputError(
+            f"the target is not a number in {int(bad.sum())} of {len(y)} rows: correct them, or leave them empty"
+        )
     return y

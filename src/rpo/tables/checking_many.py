@@ -89,7 +89,7 @@ def check_dataset(
     check_model(estimator)
     lacking = [column for column in estimator.columns_ if column.name not in dataset.columns]
     if len(lacking) == len(estimator.columns_):
-        raise InputError(f"{dataset.name} has none of the columns of the model")
+        raise InputError(f"{dataset.name} has none of the columns that the model needs")
     target = model.target if model.target in dataset.columns else None
     domain = model.domain if model.domain in dataset.columns else None
     options: dict[str, Any] = {"spread": running.spread, "skip_bad": running.skip_bad, "progress": running.progress}

@@ -76,7 +76,7 @@ def check_counts(count: dict[str, int], target: str, domain: str | None) -> tupl
     if nameless:
         raise InputError(f"the domain {domain!r} is missing in {nameless:,} rows: fill them in")
     if not count:
-        raise InputError(f"the target {target!r} has no value in any row: choose another column")
+        raise InputError(f"the target {target!r} has no values: choose another column")
     if len(count) > MOST_DOMAINS:
         raise InputError(f"the domain {domain!r} has more than {MOST_DOMAINS:,} values: group them into fewer")
     return dict(sorted(count.items())), without

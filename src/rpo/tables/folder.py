@@ -87,7 +87,7 @@ def load_model(path: str | os.PathLike[str]) -> TableModel:
     >>> load_model("nowhere")
     Traceback (most recent call last):
     ...
-    rpo.exceptions.InputError: nowhere is not a folder: give one that `rpo fit` wrote
+    rpo.exceptions.InputError: nowhere is not a folder: pass one written by `rpo fit`
     """
     folder = Path(path)
     card = _card(folder)
@@ -98,18 +98,20 @@ def load_model(path: str | os.PathLike[str]) -> TableModel:
     else:
         fits = names == unique_names(card.columns)
     if not fits:
-        raise InputError(f"{folder} is not a whole model (its inputs are not the columns of table.json): fit it again")
+        raise InputError(
+            f"{folder} is not a complete model (its inputs are not the columns of table.json): fit it again"
+        )
     if hasattr(estimator, "classes_") != (card.task == "classification"):
-        raise InputError(f"{folder} is not a whole model (it is no {card.task}): fit it again")
+        raise InputError(f"{folder} is not a complete model (it is not a {card.task} model): fit it again")
     if card.threshold is not None and len(getattr(estimator, "classes_", ())) != 2:
-        raise InputError(f"{folder} is not a whole model (a threshold needs two classes): fit it again")
+        raise InputError(f"{folder} is not a complete model (a threshold needs two classes): fit it again")
     model = TableModel(estimator=estimator, **{name: getattr(card, name) for name in SHARED})
     try:
         _try(model)
     except InputError:
         raise
     except WRONG as error:
-        raise InputError(f"{folder} is not a whole model ({words_of(error)}): fit it again") from None
+        raise InputError(f"{folder} is not a complete model ({words_of(error)}): fit it again") from None
     return model
 
 
@@ -127,7 +129,7 @@ def _card(folder: Path) -> TableCard:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{folder / 'table.json'} is not as `rpo fit` writes it ({words_of(error)})") from None
     if not card.columns:
-        raise InputError(f"{folder / 'table.json'} names no columns: it is no model of a table")
+        raise InputError(f"{folder / 'table.json'} has no columns: it is not a model of a table")
     return card
 
 

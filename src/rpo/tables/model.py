@@ -69,7 +69,9 @@ def fit_table(
     """
     classes = np.unique(ready.y) if ready.task == "classification" else ()
     if threshold is not None and (len(classes) != 2 or not 0 < threshold < 1):
-        raise InputError(f"a threshold is a probability for one of two classes: got {threshold} and {len(classes)}")
+        raise InputError(
+            f"a threshold must be a probability, and needs two classes; got {threshold} and {len(classes)} classes"
+        )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%", UserWarning)
@@ -111,9 +113,9 @@ def weights_of(ready: Prepared, name: str) -> NDArray[np.float64]:
     weight = typed(ready.frame[name], Column(name=name, kind="number"))
     bad = int((~(np.isfinite(weight) & (weight >= 0))).sum())
     if bad:
-        raise InputError(f"the weight {name!r} is missing, negative or no number in {bad} rows: correct them")
+        raise InputError(f"the weight {name!r} is missing, negative or not a number in {bad} rows: correct them")
     if not weight.any():
-        raise InputError(f"the weight {name!r} is zero in every row: some row must count")
+        raise InputError(f"the weight {name!r} is zero in every row: at least one must be positive")
     return weight
 
 
@@ -133,20 +135,20 @@ def decision_words(model: Any) -> list[str]:
     judged = model.quality_
     less = int(((model.weight_ < 1) & (model.weight_ > 0)).sum())
     if less:
-        said = [f"{less:,} of {len(model.weight_):,} rows count less, for they are noisier than the others"]
+        said = [f"{less:,} of {len(model.weight_):,} rows get less weight, because they are noisier than the others"]
     elif judged is not None and ((judged.weight > 0) & (judged.weight < 1)).any():
-        said = ["rows that look noisier count like the others: held-out domains are worse if they count less"]
+        said = ["noisy rows keep their full weight: less weight makes the error on held-out domains worse"]
     else:
-        said = ["all rows count the same: none is noisy enough to count less"] if judged is not None else []
+        said = ["all rows have the same weight: none is noisy enough for less"] if judged is not None else []
     if len(model.dropped_):
         names = [str(name) for name in model.dropped_["feature"]]
         said.append(f"dropped, because their relation to the target differs between domains: {_list(names)}")
     elif judged is not None and judged.features["suspicious"].any():
         names = judged.features.loc[judged.features["suspicious"], "feature"].tolist()
-        said.append(f"suspicious, but held-out domains are surely worse without: {_list(names)}")
+        said.append(f"suspicious, but kept, because held-out domains are significantly worse without: {_list(names)}")
     error = model.expected_error_["error"]
     if error.iloc[0] >= error.iloc[-1]:
-        said.append(f"WARNING: on domains not seen, the model is no better than the {error.index[-1]} alone")
+        said.append(f"WARNING: on held-out domains the model is no better than the {error.index[-1]}")
     return said
 
 
@@ -156,7 +158,7 @@ def _said(estimator: Any) -> list[str]:
     names = [] if kept is None else [str(name) for name in estimator.feature_names_in_[kept == 0]]
     said = [f"dropped, because their relation to the target differs between domains: {_list(names)}"] if names else []
     if weight is not None and np.all(weight == 1):
-        said.append("no domain or stratum is surely noisier than the ordinary: all rows count the same")
+        said.append("no domain or stratum is clearly noisier than usual: all rows have the same weight")
     return said
 
 
@@ -189,7 +191,8 @@ def predict_table(
     >>> table = pd.DataFrame({"x": range(40), "z": range(40), "y": range(40), "d": ["a", "b"] * 20})
     >>> model = fit_table(prepare(table, target="y", domain="d"), method="erm-l2", steps=20)
     >>> predict_table(model, pd.DataFrame({"x": [1.0], "d": ["c"]}))[1]
-    ["column 'z' is lacking: 19.5, its median, is used in every row", "1 row is of a domain not seen in fitting: 'c'"]
+    ["column 'z' is missing from the table: filled with its median, 19.5",
+     "1 row is from a domain not in the training data: 'c'"]
     """
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     given, notes = completed(frame, model.columns)
@@ -207,7 +210,9 @@ def predict_table(
         if new.any():
             are = "1 row is" if new.sum() == 1 else f"{int(new.sum()):,} rows are"
             names = label[new].unique().tolist()
-            notes.append(f"{are} of {'a domain' if len(names) == 1 else 'domains'} not seen in fitting: {_list(names)}")
+            notes.append(
+                f"{are} from {'a domain' if len(names) == 1 else 'domains'} not in the training data: {_list(names)}"
+            )
     if model.task == "regression":
         found["prediction"] = model.estimator.predict(X)
     else:
@@ -224,7 +229,7 @@ def _interval(model: TableModel, X: pd.DataFrame, level: float, method: How) -> 
     """The ends of an interval of each row, or the names of the classes in its set."""
     if not isinstance(model.estimator, QualityRegressor | QualityClassifier):
         raise InputError(
-            "intervals need a model that held domains out: fit it with --method auto, linear, trees or network"
+            "intervals need a model with held-out domains: fit it with --method auto, linear, trees or network"
         )
     made = model.estimator.predict_interval(X, level, method=method)
     if model.task == "regression":
@@ -237,13 +242,15 @@ def completed(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[pd.DataFr
     """A table with all columns of a model, those that are lacking empty, and what is odd about it.
 
     >>> completed(pd.DataFrame({"a": [1.0]}), [Column(name=name, kind="number") for name in "ab"])[1]
-    ["column 'b' is lacking: 0, its median, is used in every row"]
+    ["column 'b' is missing from the table: filled with its median, 0"]
     """
     lacking = [column for column in columns if column.name not in frame.columns]
     if len(lacking) == len(columns):
-        raise InputError(f"the table has none of the columns of the model: it needs {_list([c.name for c in lacking])}")
+        raise InputError(f"the table has none of the columns that the model needs: {_list([c.name for c in lacking])}")
     if 2 * len(lacking) > len(columns) and len(frame) * len(names_of(columns)[0]) > MOST_FILLED:
-        raise InputError(f"the table lacks {len(lacking):,} of the {len(columns):,} columns of the model")
+        raise InputError(
+            f"{len(lacking):,} of the {len(columns):,} columns that the model needs are missing from the table"
+        )
     notes = [lacking_words(column) for column in lacking]
     for column in columns:
         if column.name in frame.columns:
@@ -282,7 +289,9 @@ def score_table(model: TableModel, found: pd.DataFrame, frame: pd.DataFrame) -> 
     if model.task == "regression":
         y = typed(truth, Column(name=model.target, kind="number"))
         if not np.isfinite(y).all():
-            raise InputError(f"the target {model.target!r} is not a number in every row: correct it, or leave it out")
+            raise InputError(
+                f"the target {model.target!r} is not a number in every row: correct it, or remove the column"
+            )
         error = part["prediction"].to_numpy() - y
         inside = ((part["low"] <= y) & (y <= part["high"])).to_numpy() if "low" in part else None
 
@@ -319,9 +328,9 @@ def score_table(model: TableModel, found: pd.DataFrame, frame: pd.DataFrame) -> 
 def lacking_words(column: Column) -> str:
     """What is used in place of a column that a table lacks."""
     if column.kind == "category":
-        return f"column {column.name!r} is lacking: no category is assumed in any row"
+        return f"column {column.name!r} is missing from the table: no category is assumed in any row"
     fill = str(np.datetime64(int(column.fill), "D")) if column.kind == "date" else f"{column.fill:g}"
-    return f"column {column.name!r} is lacking: {fill}, its median, is used in every row"
+    return f"column {column.name!r} is missing from the table: filled with its median, {fill}"
 
 
 def _odd(values: "pd.Series[Any]", column: Column) -> list[str]:
@@ -330,14 +339,16 @@ def _odd(values: "pd.Series[Any]", column: Column) -> list[str]:
     if column.kind == "category":
         new = (numbers < 0) & known
         names = [name for name in as_text(values[new]).unique().tolist() if name not in column.categories]
-        return [f"column {column.name!r} has categories not kept in fitting: {_list(names)}"] if names else []
+        return [f"column {column.name!r} has categories that the model does not know: {_list(names)}"] if names else []
     check_reach(numbers, column.name)
     unread = int((np.isnan(numbers) & known).sum())
     notes = []
     if unread:
-        notes.append(f"column {column.name!r} has {unread:,} values that are no {column.kind}: taken as missing")
+        notes.append(f"column {column.name!r} has {unread:,} values that are not a {column.kind}: treated as missing")
     if not column.gaps and (missing := int((~known).sum())):
-        notes.append(f"column {column.name!r} is missing in {missing:,} rows, and never was in fitting: median used")
+        notes.append(
+            f"column {column.name!r} is missing in {missing:,} rows, but never in training: filled with the median"
+        )
     return notes
 
 

@@ -45,18 +45,18 @@ def read_table(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> pd.D
     """
     file = Path(path)
     if not file.exists():
-        raise InputError(f"there is no file {file}: give the path of a CSV, TSV or Parquet file")
+        raise InputError(f"{file} does not exist: pass the path of a CSV, TSV or Parquet file")
     if not file.is_file():
         kind = "a directory" if file.is_dir() else "not a regular file"
-        raise InputError(f"{file} is {kind}: give the path of a CSV, TSV or Parquet file")
+        raise InputError(f"{file} is {kind}: pass the path of a CSV, TSV or Parquet file")
     name = file.name.lower()
     if not name.endswith((*TEXT_ENDINGS, *PARQUET_ENDINGS)):
-        raise InputError(f"{file} ends in none of {', '.join((*TEXT_ENDINGS, *PARQUET_ENDINGS))}: rename it")
+        raise InputError(f"{file} must end in one of {', '.join((*TEXT_ENDINGS, *PARQUET_ENDINGS))}")
     kind = "Parquet" if name.endswith(PARQUET_ENDINGS) else "a table"
     with explained(file, kind):
         head = _head(file)
         if not head:
-            raise InputError(f"{file} is empty: give a table with a header and rows")
+            raise InputError(f"{file} is empty: a header and rows are needed")
         frame = _parquet(file) if kind == "Parquet" else _text(file, head, encoding)
         return _checked(frame, file)
 
@@ -75,7 +75,7 @@ def explained(file: Path, kind: str) -> Iterator[None]:
     except (InputError, KeyboardInterrupt, SystemExit):
         raise
     except MemoryError:
-        raise InputError(f"{file} does not fit into memory: give fewer columns or rows") from None
+        raise InputError(f"{file} does not fit into memory: use fewer columns or rows") from None
     except Exception as error:
         raise InputError(f"{file} cannot be read as {kind} ({_line(error)})") from None
 
@@ -94,7 +94,7 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     file = Path(path)
     name = file.name.lower()
     if file.is_dir():
-        raise InputError(f"{file} is a directory: give the path of a file to write")
+        raise InputError(f"{file} is a directory: choose the path of a file")
     buffer = io.BytesIO()
     if name.endswith(PARQUET_ENDINGS):
         frame.to_parquet(buffer, index=False)
@@ -103,7 +103,7 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
         # No time in the header: the same table gives the same bytes.
         buffer.write(gzip.compress(text.encode(), mtime=0) if name.endswith(".gz") else text.encode())
     else:
-        raise InputError(f"{file} ends in none of {', '.join((*TEXT_ENDINGS, *PARQUET_ENDINGS))}: rename it")
+        raise InputError(f"{file} must end in one of {', '.join((*TEXT_ENDINGS, *PARQUET_ENDINGS))}")
     write_whole(file, buffer.getvalue())
 
 
@@ -127,9 +127,9 @@ def _text(file: Path, head: bytes, encoding: str) -> pd.DataFrame:
     import pyarrow as pa
 
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) and encoding == "utf-8":
-        raise InputError(f"{file} is in UTF-16: save it as UTF-8, or say --encoding utf-16")
+        raise InputError(f"{file} is in UTF-16: save it as UTF-8, or use --encoding utf-16")
     if b"\0" in head and encoding == "utf-8":
-        raise InputError(f"{file} is not a text file: give a CSV, TSV or Parquet file")
+        raise InputError(f"{file} is not a text file: pass a CSV, TSV or Parquet file")
     _check_encoding(encoding)
     try:
         mark = delimiter_of(codecs.decode(head, encoding, "ignore"))
@@ -138,15 +138,19 @@ def _text(file: Path, head: bytes, encoding: str) -> pd.DataFrame:
     except UnicodeError as error:
         if "BOM" in str(error):
             raise InputError(
-                f"{file} has no byte-order mark: say --encoding {encoding}-le (or {encoding}-be) instead of {encoding}"
+                f"{file} has no byte-order mark: use --encoding {encoding}-le (or {encoding}-be) instead of {encoding}"
             ) from None
-        raise InputError(f"{file} is not in {encoding}: say which with --encoding, such as latin-1") from None
+        raise InputError(
+            f"{file} is not in {encoding}: specify its encoding with --encoding, such as latin-1"
+        ) from None
     except (pa.ArrowException, OSError) as error:
         if "invalid UTF8" in str(error) or "codec" in str(error):
-            raise InputError(f"{file} is not in {encoding}: say which with --encoding, such as latin-1") from None
+            raise InputError(
+                f"{file} is not in {encoding}: specify its encoding with --encoding, such as latin-1"
+            ) from None
         raise
     if any(is_bytes(field.type) for field in table.schema):  # what pyarrow makes of text it cannot decode
-        raise InputError(f"{file} is not in {encoding}: say which with --encoding, such as latin-1")
+        raise InputError(f"{file} is not in {encoding}: specify its encoding with --encoding, such as latin-1")
     check_names(names, len(table), file)
     kept = _kept_as_text(table, file, mark, encoding)
     return frame_of(_parsed(file, mark, encoding, kept) if kept else table)
@@ -240,7 +244,7 @@ def check_types(schema: Any, file: Path) -> None:
         kind = field.type
         if isinstance(kind, pa.BaseExtensionType) or pa.types.is_nested(kind) or is_bytes(kind):
             raise InputError(
-                f"column {field.name[:60]!r} of {file} holds {str(kind)[:60]}: give numbers, text or dates"
+                f"column {field.name[:60]!r} of {file} has type {str(kind)[:60]}: use numbers, text or dates"
             )
         if pa.types.is_timestamp(kind) and kind.tz is not None and not _is_zone(kind.tz):
             raise InputError(f"column {field.name[:60]!r} of {file} is in the unknown time zone {kind.tz[:60]!r}")
@@ -292,9 +296,9 @@ def _checked(frame: pd.DataFrame, file: Path) -> pd.DataFrame:
 def check_names(names: list[str], rows: int, file: Path) -> None:
     """Refuse a table without rows, and columns without names of their own."""
     if twice := sorted(name for name, times in Counter(names).items() if times > 1):
-        raise InputError(f"{file} has the column {twice[0]!r} more than once: give every column its own name")
+        raise InputError(f"{file} has the column {twice[0]!r} more than once: rename one of them")
     if "" in names:
-        raise InputError(f"{file} has a column without a name (number {names.index('') + 1}): name it")
+        raise InputError(f"{file} has a column without a name (number {names.index('') + 1}): add one")
     if len(names) == 1:
         hint = "" if file.name.lower().endswith(PARQUET_ENDINGS) else ": is its delimiter one of , ; | or a tab?"
         raise InputError(f"{file} has only one column ({names[0]!r}){hint}")

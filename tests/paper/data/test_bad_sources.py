@@ -143,7 +143,7 @@ def photos(tmp_path, monkeypatch):
 def test_an_archive_of_odd_shape_is_refused_and_fetched_anew(photos, monkeypatch, content, length):
     with Server(lambda handler, _: send(handler, content, length=length)) as bad:
         monkeypatch.setattr(cifar, "ADDRESS", f"{bad.address}cifar.tar.gz")
-        with pytest.raises(InputError, match="CIFAR-10 could not be downloaded.*is not whole"):
+        with pytest.raises(InputError, match="CIFAR-10 could not be downloaded.*is damaged"):
             cifar.fetch_cifar()
     with Server(lambda handler, _: send(handler, tar(PICTURES), length="none")) as good:
         monkeypatch.setattr(cifar, "ADDRESS", f"{good.address}cifar.tar.gz")
@@ -162,7 +162,7 @@ def test_a_part_that_does_not_fit_is_begun_anew_and_other_files_are_left_alone(p
 
     with Server(answer) as server:
         monkeypatch.setattr(cifar, "ADDRESS", f"{server.address}cifar.tar.gz")
-        with pytest.raises(InputError, match="does not fit: try again"):
+        with pytest.raises(InputError, match="does not match: try again"):
             cifar.fetch_cifar()
         cifar.fetch_cifar()
         # A link under the name of the part is not followed.
@@ -179,5 +179,5 @@ def test_a_stream_without_end_is_cut():
         def read(self, size=-1):
             return b"0" * size
 
-    with pytest.raises(OSError, match="more than the 3,000,000 bytes"):
+    with pytest.raises(OSError, match="more than the expected 3,000,000 bytes"):
         at_most(Endless(), 3_000_000)

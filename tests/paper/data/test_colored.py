@@ -109,7 +109,7 @@ def test_training_and_test_share_no_image_and_a_seed_is_a_draw():
     [
         ({"keep": 1.5}, "keep must .* got 1.5"),
         ({"flip": -0.1}, "flip must .* got -0.1"),
-        ({"colour_flip": (0.1, 0.2)}, "colour_flip has 2 values"),
+        ({"colour_flip": (0.1, 0.2)}, "colour_flip must have one value"),
         ({"colour_flip": (0.1, 0.2, 3.0)}, r"colour_flip\[2\] must .* got 3.0"),
         ({"digits": "roman"}, "digits must .* got 'roman'"),
     ],

@@ -105,7 +105,7 @@ def test_lists_that_are_none_of_this_folder(tmp_path):
     parts = parts_of(root)
     with pytest.raises(InputError, match="holds no list \\*val\\*.csv"):
         nico(root, lists=trees.lists(tmp_path / "one", {k: v for k, v in parts.items() if k != "val"}))
-    with pytest.raises(InputError, match="env_val.csv names no picture that is there"):
+    with pytest.raises(InputError, match="env_val.csv lists no picture of this folder"):
         nico(root, lists=trees.lists(tmp_path / "two", {**parts, "val": ["rat/on_moon/1.jpg"]}))
     folder = trees.lists(tmp_path / "three", parts)
     (folder / "env_train1.csv").write_text("a heading\n")
@@ -206,7 +206,7 @@ def test_files_are_decoded_once_and_again_when_they_change(tmp_path, monkeypatch
     assert looked == ["0.jpg"]
     # A picture that changes between the look and its use is noticed.
     place = first.names.index("dog/on_snow/0.jpg")
-    with pytest.raises(InputError, match="0.jpg was changed while it was in use"):
+    with pytest.raises(InputError, match="0.jpg has changed while it was in use"):
         first.read(place, 8)
 
 

@@ -95,7 +95,7 @@ def test_clean_data_are_left_alone_and_a_kind_that_is_missing_is_named(album):
     np.testing.assert_array_equal(data.picture, picture)
     assert not data.flipped.any()
     few = Album(**{**vars(album), "label": (album.kind >= 8).astype(np.int8)})
-    with pytest.raises(InputError, match="setting 12 needs 5 kinds of vehicle: there are 2"):
+    with pytest.raises(InputError, match="setting 12 needs 5 kinds of vehicle: only 2 are available"):
         corrupted(few, picture, domain, part, setting=12, **options)
     with pytest.raises(InputError, match="keep must .* got 2"):
         corrupted(album, picture, domain, part, setting=13, keep=2, flip=0, rng=np.random.default_rng(0))

@@ -136,7 +136,7 @@ def test_a_backbone_of_ones_own_by_module_or_by_name(tmp_path, monkeypatch):
         "mynets": "unknown backbone",
         "nowhere:net": "cannot be imported",
         "mynets:none": "cannot be imported",
-        "mynets:wrong": "gives a int",
+        "mynets:wrong": "got a int",
     }.items():
         with pytest.raises(InputError, match=words):
             get_backbone(name)

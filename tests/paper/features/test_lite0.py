@@ -47,7 +47,7 @@ def test_weights_that_are_missing_or_altered_are_one_line(monkeypatch, tmp_path)
     (tmp_path / "altered_weights" / lite0.FILE).write_bytes(b"weights")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(lite0, "PACKAGE", "altered_weights")
-    with pytest.raises(InputError, match="is not whole: SHA-256 .* expected 5793442"):
+    with pytest.raises(InputError, match="is damaged: SHA-256 .* expected 5793442"):
         pretrained()
 
 

@@ -1,4 +1,4 @@
-"""The numbers of docs/theory.md are those of the command."""
+"""The numbers of docs/theory.md and docs/best-penalties.md are those of the command."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,8 @@ import pytest
 from rpo.paper.theory import problems
 from rpo.paper.theory.compare import eta_rows, groups_differ, lambda_rows, rho_rows, theorem_rows
 
-PAGE = (Path(__file__).parents[3] / "docs" / "theory.md").read_text()
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = "\n".join((DOCS / name).read_text(encoding="utf-8") for name in ("theory.md", "best-penalties.md"))
 
 
 def cells(heading: str, problem: str) -> list[list[str]]:
@@ -59,4 +60,4 @@ def test_every_figure_is_there() -> None:
     links = re.findall(r"\]\((figures/[^)]+)\)", PAGE)
     assert len(links) >= 6
     for link in links:
-        assert (Path(__file__).parents[3] / "docs" / link).is_file()
+        assert (DOCS / link).is_file()

@@ -4,12 +4,13 @@ import typer
 
 from rpo.cli.bench import ablation, cmnist, nico, penalties, quality_weights, real, severity, table1
 
-app = typer.Typer(help="Run the paper's experiments.", no_args_is_help=True, rich_markup_mode="rich")
+WORDS = "Run the experiments of the paper, and those on real tables."
+app = typer.Typer(help=WORDS, no_args_is_help=True, rich_markup_mode="rich")
 
 
-@app.callback()
+@app.callback(help=WORDS)
 def _bench() -> None:
-    """Run the paper's experiments."""
+    pass
 
 
 app.command("table1")(table1.table1)

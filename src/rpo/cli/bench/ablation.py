@@ -6,11 +6,10 @@ from rpo.cli.bench.shared import Asked, command, show
 
 @command(without=("add", "plugin"), family=family, selection=RULE)
 def ablation(asked: Asked, digits: Digits = "mnist") -> None:
-    """RPO, RPO-Pen (its penalties by domain alone) and RPO-Lip (by stratum alone), beside the paper's figures.
+    """Compare RPO with RPO-Pen (only penalties by domain) and RPO-Lip (only penalties by stratum).
 
-    On settings 1 (Bad Domain) and 7 (Bad Group) of Colored-MNIST, tuned alike
-    and to the paper's letter. Its runs are among those of `rpo bench cmnist`
-    and are taken from there if they are done.
+    On settings 1 (Bad Domain) and 7 (Bad Group) of Colored-MNIST, as the paper does and with equal tuning for all; the
+    paper's figures are shown as well. Runs that `rpo bench cmnist` has finished are reused.
 
     [bold]Examples[/bold]
 

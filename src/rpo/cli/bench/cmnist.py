@@ -20,17 +20,16 @@ def family(own: Mapping[str, Any]) -> str:
 @command(family=family, selection=RULE)
 def cmnist(
     asked: Asked,
-    settings: Annotated[str, typer.Option(help="Which of the settings 1 to 14, as 1,7,13; or all.")] = "1,7,13",
+    settings: Annotated[str, typer.Option(help="Settings from 1 to 14, separated by commas, or 'all'.")] = "1,7,13",
     methods: Annotated[str, typer.Option(help="'all', or 'main' for ERM, IRM, RPO and its controls.")] = "all",
     digits: Digits = "mnist",
 ) -> None:
-    """Accuracy and AUC on Colored-MNIST with uneven quality, everybody tuned alike and to the paper's letter.
+    """Compare accuracy and AUC on Colored-MNIST with uneven quality, as the paper does and with equal tuning for all.
 
-    'quick' takes five minutes on two cores; 'paper' has ten seeds of 500 steps
-    and takes hours. Models are chosen by the smallest IRM penalty on validation
-    rows, for validation risk prefers models that rely on colour. Every run is
-    kept in --out as soon as it is done: the same command goes on where it
-    stopped, and more --seeds add to what is there.
+    'quick' takes five minutes on two cores; 'paper' uses ten seeds of 500 steps and takes hours. Models are selected
+    by the smallest IRM penalty on validation rows, because the validation risk prefers models that rely on colour.
+    Each run is saved to --out when it finishes: the same command continues an interrupted study, and more --seeds add
+    to it.
 
     [bold]Examples[/bold]
 

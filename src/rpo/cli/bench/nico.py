@@ -17,26 +17,29 @@ if TYPE_CHECKING:
 @command(family=lambda own: "photos" if own["photos"] else "nico")
 def nico(
     asked: Asked,
-    root: Annotated[Path | None, typer.Option(help="The folder that holds NICO, in any of its layouts.")] = None,
+    root: Annotated[Path | None, typer.Option(help="Folder that contains NICO, in any of its layouts.")] = None,
     photos: Annotated[
-        bool, typer.Option("--photos", help="The stand-in on CIFAR-10 (rpo data get photos) in place of NICO.")
+        bool, typer.Option("--photos", help="Use photos of CIFAR-10 (`rpo data get photos`) instead of NICO.")
     ] = False,
     lists: Annotated[
-        Path | None, typer.Option(help="A folder with NICO's published lists of domains. (default: our own rule)")
+        Path | None, typer.Option(help="Folder with NICO's published lists of domains. (default: our own rule)")
     ] = None,
-    folder: Annotated[Path | None, typer.Option(help="With --photos: where CIFAR-10 is, if not in the cache.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="With --photos: folder that contains CIFAR-10. (default: the cache)")
+    ] = None,
     rows: Annotated[
-        int | None, typer.Option(help="Rows of a training domain, if not as many as published; a quarter for the test.")
+        int | None,
+        typer.Option(help="Rows per training domain; the test set has a quarter of that. (default: as published)"),
     ] = None,
     backbone: Annotated[
-        str, typer.Option(help="Which frozen network makes features: lite0, or package.module:name of yours.")
+        str, typer.Option(help="Frozen network that computes the features: lite0, or package.module:name.")
     ] = "lite0",
 ) -> None:
-    """Accuracy and AUC on photos whose label is tied to their context, with uneven quality (setting 13).
+    """Compare accuracy and AUC on photos whose label depends on their context, with uneven quality (setting 13).
 
-    Features of a frozen backbone are computed once and kept; then an MLP on them by every method, tuned alike and to
-    the paper's letter, and a small network from the pixels on by a few. 'quick' takes some ten minutes on two cores;
-    'paper' has five seeds and all grids. The same command goes on where it stopped.
+    Features of a frozen backbone are computed once and cached. Every method trains an MLP on them, as the paper does
+    and with equal tuning for all; a few also train a small network on the pixels. 'quick' takes about ten minutes on
+    two cores; 'paper' uses five seeds and all grids. The same command continues an interrupted study.
 
     [bold]Examples[/bold]
 
@@ -69,9 +72,9 @@ def _data(root: Path | None, photos: bool, lists: Path | None, folder: Path | No
     from rpo.studies.specification import DataSpec
 
     if photos == (root is not None):
-        raise InputError("give either --root with the folder of NICO, or --photos for the stand-in")
+        raise InputError("give either --root with the folder of NICO, or --photos to use CIFAR-10")
     if (photos and lists is not None) or (root is not None and folder is not None):
-        raise InputError("--lists goes with --root, --folder with --photos")
+        raise InputError("--lists requires --root, and --folder requires --photos")
     paths = {"folder": folder} if photos else {"root": root, "lists": lists}
     known = {name: str(path.absolute()) for name, path in paths.items() if path is not None}
     return DataSpec(name="photos" if photos else "nico", options={**known, "backbone": backbone})

@@ -16,13 +16,12 @@ from rpo.cli.bench.shared import Asked, command
 )
 def penalties(
     asked: Asked,
-    settings: Annotated[str, typer.Option(help="Which of the settings 1 to 14, as 1,7; or all.")] = "1,7",
+    settings: Annotated[str, typer.Option(help="Settings from 1 to 14, separated by commas, or 'all'.")] = "1,7",
     digits: Digits = "mnist",
 ) -> None:
-    """η and ρ found by RPO in settings of Colored-MNIST, drawn beside the settings as the paper does.
+    """Draw the penalties η and ρ that RPO finds on Colored-MNIST, next to the settings, as in the paper.
 
-    The first stage alone is trained, which takes about a second a seed. A
-    picture is drawn of up to four settings.
+    Only the first stage is trained, which takes about a second per seed. Up to four settings are drawn.
 
     [bold]Examples[/bold]
 

@@ -9,24 +9,25 @@ from rpo.cli.bench.shared import Asked, command, show
 Kinds = Annotated[
     str,
     typer.Option(
-        help="Kinds of corruption: some of before, plain, after, clean, radon, digits, fresh, new, natural; or 'all'."
+        help="Kinds of corruption, separated by commas: before, plain, after, clean, radon, digits, fresh, new, "
+        "natural; or 'all'."
     ),
 ]
 
-Noisy = Annotated[str, typer.Option(help="Share of noisy cells in per cent: some of 10, 30, 50; or 'all'.")]
+Noisy = Annotated[str, typer.Option(help="Percentages of noisy cells, separated by commas: 10, 30, 50; or 'all'.")]
 Methods = Annotated[str, typer.Option(help="'all', or 'main' for quality weights, their controls and IRM + lip.")]
-First = Annotated[int | None, typer.Option(help="The first of the seeds. (default: 0, in 'paper' 500)")]
+First = Annotated[int | None, typer.Option(help="First seed. (default: 0, or 500 for 'paper')")]
 
 
 @command(without=("selection", "add", "plugin"), selection="formula", correction="holm")
 def quality_weights(
     asked: Asked, kinds: Kinds = "all", noisy: Noisy = "all", methods: Methods = "all", first_seed: First = None
 ) -> None:
-    """Rows weighed by the quality of their cell, by a method of its own or by `rpo.quality`: does their place pay?
+    """Compare quality weights with permuted and uniform ones: does it matter which rows count less?
 
-    Cigar and Wage with noise in the labels of 10, 30 and 50 % of the cells, before or after the confounders follow them
-    or without any; the same clean; Radon with counties held out; coloured digits; settings not looked at before.
-    'quick' has five seeds that were looked at, 'paper' 30 others. There is nothing to select.
+    On Cigar and Wage with label noise in 10, 30 and 50 % of the cells (added before or after the confounders are built
+    from the labels, or without confounders) and without noise; on Radon with counties held out; on coloured digits; and
+    on settings that were kept for confirmation. 'quick' uses five seeds from development, 'paper' 30 fresh ones.
 
     [bold]Examples[/bold]
 

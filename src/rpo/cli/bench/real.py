@@ -13,17 +13,18 @@ if TYPE_CHECKING:
 
     from rpo.paper.real.results import RealResults
 
-Tables = Annotated[str, typer.Option(help="Which tables: a,b (default: those of the profile).")]
-Frozen = Annotated[str, typer.Option(help="The commit at which the rules were frozen, named on the page.")]
+Tables = Annotated[str, typer.Option(help="Tables to use, separated by commas. (default: those of the profile)")]
+Frozen = Annotated[str, typer.Option(help="The commit at which the rules were frozen; shown on the page.")]
 
 
 @command(without=("selection", "correction", "add", "plugin"))
 def real(asked: Asked, tables: Tables = "", frozen: Frozen = "") -> None:
-    r"""Real tables, whole domains held out: stock learners, peers, our networks, and Quality with its controls.
+    """Compare learners on real tables with whole domains held out: when does data quality matter?
 
-    'quick' has eight tables and four learners, as they are and with 30 % of the domains bad; 'paper' all tables, rows
-    and settings, cut to two hours on two cores; 'full' cuts nothing. `rpo data get tables` fetches the tables;
-    `pip install 'rpo\[real]'` the peers, and those that are not installed are named. Goes on where it stopped.
+    Compared are stock learners, peers, our networks, and Quality models with their controls. 'quick' runs four learners
+    on eight tables, as they are and with 30 % of the domains corrupted; 'paper' runs everything, limited to about two
+    hours on two cores; 'full' has no limit. `rpo data get tables` downloads the tables, and `pip install 'rpo[real]'`
+    installs the peers; those that are not installed are named. The same command continues an interrupted run.
 
     [bold]Examples[/bold]
 

@@ -6,10 +6,10 @@ from rpo.cli.bench.shared import Asked, command, show
 
 @command(without=("add", "plugin"), family=family, selection=RULE)
 def severity(asked: Asked, digits: Digits = "mnist") -> None:
-    """Out-of-domain accuracy on Colored-MNIST as more cells are bad, more labels are turned, and fewer rows are kept.
+    """Measure accuracy on Colored-MNIST with more and more bad cells, wrong labels and missing rows.
 
-    Three curves with confidence bands for ERM, IRM, RPO and a control: when
-    data quality starts to matter, and which method holds.
+    Three curves with confidence bands for ERM, IRM, RPO and a control show when data quality starts to matter and which
+    method copes best. Accuracy is that on the test domain.
 
     [bold]Examples[/bold]
 

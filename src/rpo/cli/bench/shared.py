@@ -25,24 +25,27 @@ ADDED = "Methods added"
 # What every study can be asked; the names are those of the fields of `Asked`.
 OPTIONS = {
     "profile": Annotated[str, typer.Option(help="How much to run: 'quick' or 'paper'.")],
-    "seeds": Annotated[int | None, typer.Option(help="Another number of seeds than the profile's.")],
+    "seeds": Annotated[int | None, typer.Option(help="Number of seeds. (default: that of the profile)")],
     "jobs": Annotated[
-        int | None, typer.Option("--jobs", "-j", help="Worker processes of one thread each. (default: one per core)")
+        int | None,
+        typer.Option("--jobs", "-j", help="Number of worker processes, with one thread each. (default: one per core)"),
     ],
     "cluster": Cluster,
     "out": Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Where records, results and figures go. (default: a folder in out/)"),
+        typer.Option("--out", "-o", help="Folder for records, results and figures. (default: a folder in out/)"),
     ],
     "selection": Annotated[
-        str, typer.Option(help="Which model is taken: validation, leave-one-out, irm, formula or oracle.")
+        str, typer.Option(help="How models are selected: validation, leave-one-out, irm, formula or oracle.")
     ],
-    "correction": Annotated[str, typer.Option(help="Correction of p-values for many comparisons: none or holm.")],
-    "dry_run": Annotated[bool, typer.Option("--dry-run", help="Say how much there is to do, and stop.")],
-    "add": Annotated[list[str] | None, typer.Option(help="Further methods, a row each: a,b; may be repeated.")],
+    "correction": Annotated[str, typer.Option(help="Correction of p-values for multiple comparisons: none or holm.")],
+    "dry_run": Annotated[bool, typer.Option("--dry-run", help="Show how much there is to run, and exit.")],
+    "add": Annotated[
+        list[str] | None, typer.Option(help="Methods to add as rows, separated by commas; may be repeated.")
+    ],
     "plugin": Plugin,
-    "figures": Annotated[Path | None, typer.Option(help="Another folder for the figures.")],
-    "page": Annotated[Path | None, typer.Option(help="A Markdown page to put the results into.")],
+    "figures": Annotated[Path | None, typer.Option(help="Folder for the figures. (default: that of the results)")],
+    "page": Annotated[Path | None, typer.Option(help="Markdown page to insert the results into.")],
     "as_json": Annotated[bool, typer.Option("--json", help="Print the results as JSON.")],
 }
 
@@ -212,7 +215,7 @@ def do(asked: Asked, runs: "Sequence[Run]") -> "Records | None":
     label = f"{asked.name}, {asked.profile}"
     records = execute(runs, store, jobs=asked.workers, cluster=cluster_at(asked.cluster), label=label)
     for path in store.aside:
-        typer.echo(f"A record was not whole: set aside as {path}, and its run done again.", err=True)
+        typer.echo(f"A damaged record was moved to {path}; its run was repeated.", err=True)
     for name in sorted({run.method for run in runs if run.source}):  # from outside: their authors want to know
         theirs = [records[run.digest] for run in runs if run.method == name]
         bad = [record for record in theirs if record.status == "failed"]
@@ -228,9 +231,9 @@ def _say_what_there_is_to_do(runs: "Sequence[Run]", store: "Store", jobs: int) -
     todo = plan(runs, store)
     typer.echo(f"{len(runs)} runs, {len(todo.done)} done, {todo.missing} to do in {len(todo.stacks)} stacks.")
     for path in store.corrupt:
-        typer.echo(f"{path} is not whole: it will be set aside and its run done again.")
+        typer.echo(f"{path} is damaged: it will be moved aside and its run repeated.")
     if todo.missing:
-        typer.echo(f"About {_duration(todo.seconds(jobs))} with {jobs} workers, if they have a core each.")
+        typer.echo(f"About {_duration(todo.seconds(jobs))} with {jobs} workers, if each has a core of its own.")
 
 
 def _duration(seconds: float) -> str:

@@ -5,11 +5,10 @@ from rpo.cli.bench.shared import Asked, command, show
 
 @command()
 def table1(asked: Asked) -> None:
-    """The paper's regression table on Cigar and Wage, with the controls beside it.
+    """Reproduce the paper's regression table on Cigar and Wage, with controls.
 
-    'quick' takes two minutes, 'paper' has ten seeds and all grids. Every run is
-    kept in --out as soon as it is done: the same command goes on where it
-    stopped, and another --selection reads the same records.
+    'quick' takes two minutes; 'paper' uses ten seeds and all grids. Each run is saved to --out when it finishes: the
+    same command continues an interrupted study, and another --selection reuses the same runs.
 
     [bold]Examples[/bold]
 

@@ -156,7 +156,7 @@ def _download(address: str, path: Path) -> None:
     try:
         with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             if answer.status not in (200, 206):
-                raise OSError(f"it answers with status {answer.status}")
+                raise OSError(f"status {answer.status}")
             begin = begin if answer.status == 206 else 0
             length = answer.headers["Content-Length"]
             # Never through a link: the name is known to everybody.
@@ -164,18 +164,18 @@ def _download(address: str, path: Path) -> None:
             with open(os.open(part, flags, 0o666), "ab" if begin else "wb") as file:
                 while chunk := answer.read(CHUNK):
                     if file.tell() + len(chunk) > MOST_BYTES:
-                        raise OSError(f"it gives more than {MOST_BYTES:,} bytes")
+                        raise OSError(f"it sends more than {MOST_BYTES:,} bytes")
                     file.write(chunk)
     except urllib.error.HTTPError as error:
         if error.code == 416:  # what is there is no part of what it has
             part.unlink()
-            raise OSError("the part that was there does not fit: try again") from None
-        raise OSError(f"it answers with status {error.code}") from None
+            raise OSError("the partial download does not match: try again") from None
+        raise OSError(f"status {error.code}") from None
     except urllib.error.URLError as error:
         raise OSError(f"no answer ({error.reason})") from None
     came = part.stat().st_size
     if length is not None and came != int(length) + begin:
-        raise OSError(f"{came} of {int(length) + begin} bytes came: the next attempt goes on from there")
+        raise OSError(f"{came} of {int(length) + begin} bytes received: the next attempt continues from there")
     part.replace(path)
 
 
@@ -205,7 +205,7 @@ def _whole(archive: Path) -> Iterator[tarfile.TarFile]:
         aside = archive.with_suffix(".aside")
         archive.replace(aside)
         said = words_of(error, MOST_WORDS)
-        raise OSError(f"{archive.name} is not whole ({said}): set aside as {aside.name}; try again") from None
+        raise OSError(f"{archive.name} is damaged ({said}): moved to {aside.name}; try again") from None
 
 
 def _labels_of(name: str) -> str:
@@ -225,4 +225,4 @@ def _from_picture(name: str, picture: bytes, labels: bytes) -> bytes:
         kinds = np.array(json.loads(labels)[first : first + len(images)], dtype=np.uint8)
         return np.concatenate([kinds[:, None], images], axis=1).tobytes()
     except Exception as error:  # pictures and lists of labels go wrong in many ways
-        raise InputError(f"{name} cannot be made from its picture ({words_of(error)}): fetch it again") from None
+        raise InputError(f"{name} cannot be restored from its picture ({words_of(error)}): download it again") from None

@@ -138,7 +138,7 @@ def colored_mnist(
     )
     if len(colour_flip) != DOMAINS:
         raise InputError(
-            f"colour_flip has {len(colour_flip)} values: give one for each of the {DOMAINS} training domains"
+            f"colour_flip must have one value for each of the {DOMAINS} training domains, got {len(colour_flip)}"
         )
     _check_probabilities(**{f"colour_flip[{e}]": value for e, value in enumerate(colour_flip)})
     images, digit, is_test = _pool(digits, None if folder is None else os.fspath(folder), image_size)
@@ -204,7 +204,7 @@ def _pool(
         digit = data.target.astype(np.int8)
     elif digits == "mnist":
         if image_size not in (14, 28):
-            raise InputError(f"image_size is {image_size}: MNIST is offered at 14 (every second pixel) and 28")
+            raise InputError(f"image_size must be 14 (every second pixel) or 28, got {image_size}")
         mnist = load_mnist(folder)
         step = 28 // image_size
         images = np.ascontiguousarray(np.concatenate([mnist.train_images, mnist.test_images])[:, ::step, ::step])

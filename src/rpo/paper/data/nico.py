@@ -67,7 +67,7 @@ def nico_album(root: str | os.PathLike[str], contexts: Collection[str] | None = 
     """
     folder = Path(root)
     if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder: give the one that holds NICO")
+        raise InputError(f"{folder} is not a folder: pass the one that contains NICO")
     return _album(folder.resolve(), None if contexts is None else frozenset(map(plain, contexts)))
 
 
@@ -104,5 +104,5 @@ def _album(root: Path, contexts: frozenset[str] | None) -> Album:
 def _read(root: Path, file: File, size: int) -> NDArray[np.uint8]:
     content = (root / file.path).read_bytes()
     if hashlib.sha256(content).hexdigest() != file.digest:
-        raise InputError(f"{root / file.path} was changed while it was in use: start again")
+        raise InputError(f"{root / file.path} has changed while it was in use: start again")
     return square(content, size)

@@ -48,7 +48,7 @@ def read_lists(album: Album, folder: Path) -> tuple[list[Claim], list[Skipped]]:
             else:
                 claims[picture] = Claim(picture, domain, part)
         if len(claims) == before:
-            raise InputError(f"{path} names no picture that is there: is it a list of this folder?")
+            raise InputError(f"{path} lists no picture of this folder: is it the right list?")
     return list(claims.values()), vain
 
 

@@ -130,7 +130,9 @@ def _kind_of(album: Album, digit: int, setting: int) -> int:
     label, place = divmod(digit, 5)
     kinds = np.unique(album.kind[album.label == label])
     if place >= len(kinds):
-        raise InputError(f"setting {setting} needs {place + 1} kinds of {LABELS[label]}: there are {len(kinds)}")
+        raise InputError(
+            f"setting {setting} needs {place + 1} kinds of {LABELS[label]}: only {len(kinds)} are available"
+        )
     return int(kinds[place])
 
 

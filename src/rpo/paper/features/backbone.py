@@ -52,7 +52,7 @@ class Backbone:
             self.module.train(was_training)
         vectors: NDArray[np.float32] = found.flatten(1).float().numpy()
         if not np.isfinite(vectors).all():
-            raise InputError("the backbone gives features that are not finite: look at its weights and its pixels")
+            raise InputError("the backbone returns features that are not finite: check its weights and its input")
         return vectors
 
 
@@ -70,14 +70,14 @@ def get_backbone(given: "str | nn.Module | Backbone") -> Backbone:
         return _lite0()
     package, colon, name = given.partition(":")
     if not colon:
-        raise InputError(f"unknown backbone {given!r}: use 'lite0', or 'package.module:name' of one of yours")
+        raise InputError(f"unknown backbone {given!r}: use 'lite0', or 'package.module:name' for your own")
     try:
         found = getattr(import_module(package), name)
     except (ImportError, AttributeError) as error:
         raise InputError(f"backbone {given!r} cannot be imported: {error}") from None
     made = found if isinstance(found, nn.Module | Backbone) else found()
     if not isinstance(made, nn.Module | Backbone):
-        raise InputError(f"backbone {given!r} gives a {type(made).__name__}: give an nn.Module or a Backbone")
+        raise InputError(f"backbone {given!r} must be an nn.Module or a Backbone, got a {type(made).__name__}")
     return get_backbone(made)
 
 

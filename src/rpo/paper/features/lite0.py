@@ -111,7 +111,7 @@ def _renamed(net: nn.Module) -> Iterator[tuple[str, Tensor]]:
     saved = torch.load(weights_file(), map_location="cpu", weights_only=True)
     for (name, own), tensor in zip(net.state_dict().items(), saved.values(), strict=False):
         if own.shape != tensor.shape:
-            raise InputError(f"{weights_file()} does not hold the weights of EfficientNet-lite0 ({name} differs)")
+            raise InputError(f"{weights_file()} does not contain the weights of EfficientNet-lite0 ({name} differs)")
         yield name, tensor
 
 
@@ -123,5 +123,5 @@ def weights_file() -> Path:
     path = Path(found.submodule_search_locations[0]) / FILE
     digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "of nothing"
     if digest != SHA256:
-        raise InputError(f"{path} is not whole: SHA-256 {digest}, expected {SHA256}; reinstall {PACKAGE}")
+        raise InputError(f"{path} is damaged: SHA-256 {digest}, expected {SHA256}; reinstall {PACKAGE}")
     return path

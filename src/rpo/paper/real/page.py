@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rpo.datasets.recipes import recipe_of
 from rpo.paper.real.planting import DEVIATIONS, SETTINGS, THINNED, WRONG
@@ -113,11 +114,15 @@ def curve_table(results: RealResults) -> str:
     for low, high in sorted({(one["from"], one["to"]) for one in curve}):
         line = ["none" if high == 0 else f"above {low:g}, to {high:g}"]
         for name in estimators:
-            found = [one for one in curve if (one["estimator"], one["to"]) == (name, high)]
-            cases = (f"{shown(one['ratio'], one['low'], one['high'])}, {one['cases']} case{'s' * (one['cases'] != 1)}" for one in found)
-            line.append(next(cases, "–"))
+            found = next((one for one in curve if (one["estimator"], one["to"]) == (name, high)), None)
+            line.append("–" if found is None else _with_cases(found))
         lines.append(line)
     return _markdown(["unevenness", *estimators], lines)
+
+
+def _with_cases(one: Mapping[Any, Any]) -> str:
+    cases = "1 case" if one["cases"] == 1 else f"{one['cases']} cases"
+    return f"{shown(one['ratio'], one['low'], one['high'])}, {cases}"
 
 
 def detection_table(results: RealResults) -> str:

@@ -1,0 +1,5 @@
+"""`python -m rpo` is the command `rpo`."""
+
+from rpo.cli import main
+
+main()
