@@ -59,7 +59,7 @@ FitAllRows = Annotated[
     bool,
     typer.Option(
         "--all-rows",
-        help="Read all rows into memory and train on all of them; trees with --cluster: into that of the workers.",
+        help="Read all rows into memory and train on all of them; trees with --cluster: into its workers' memory.",
     ),
 ]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip Parquet files that cannot be read.")]
