@@ -24,7 +24,6 @@ MOST_WORDS = 2500
 # The reference is made of docstrings. The others are to become shorter; one that is short enough leaves this list.
 LONG = {
     "reference.md",
-    "scale.md",
 }
 # Minutes or hours as printed; their options are taken, and nothing is trained.
 SHORTER = {"compare": ["--seeds", "2", "--steps", "5", "--jobs", "1"], "bench": ["--dry-run"]}
