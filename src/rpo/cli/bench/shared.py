@@ -218,11 +218,12 @@ def do(asked: Asked, runs: "Sequence[Run]") -> "Records | None":
 
     From a file of records nothing is done: what it lacks is an error.
     """
-    from rpo.studies.records import read_records, write_records
     from rpo.studies.store import Store
 
     runs = list({run.digest: run for run in runs}.values())
     if asked.records is not None:
+        from rpo.studies.records import read_records
+
         records = read_records(asked.records, runs)
         if asked.dry_run:
             typer.echo(f"{len(runs)} runs, all of them in {asked.records}.")
@@ -233,6 +234,8 @@ def do(asked: Asked, runs: "Sequence[Run]") -> "Records | None":
     else:
         records = _done(asked, runs)
     if asked.records_out is not None:
+        from rpo.studies.records import write_records
+
         write_records(asked.records_out, runs, records)
     return records
 
