@@ -202,7 +202,7 @@ def test_the_verdict_tells_of_rpo_of_a_better_method_of_controls_and_of_the_mean
     assert "cannot tell its weights from those of quality-uniform" in verdict(
         errors(**stock, **{"quality-permuted": high, "quality-uniform": [0.4, 0.62, 0.5, 0.5]})
     )
-    assert "Nothing beats the mean" in verdict(errors(**stock).assign(mean=0.1))
+    assert "No method is better than the mean" in verdict(errors(**stock).assign(mean=0.1))
 
 
 def test_every_method_that_fits_the_task_and_small_grids():
