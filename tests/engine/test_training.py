@@ -220,7 +220,7 @@ def test_the_compiler_follows_the_whole_step(method, monkeypatch):
         ({"config": {"schedule": "linear"}}, "schedule must .* got 'linear'"),
         ({"config": {"device": "abacus"}}, "device must .* got 'abacus'"),
         ({"numbers": {"gamma": 1.0}}, "no hyper-parameter 'gamma'; it has eta, anneal, lam, lr"),
-        ({"options": {"reduction": "median"}}, "use one of mean, sum"),
+        ({"options": {"reduction": "median"}}, "must be one of mean, sum"),
         ({"method": "magic"}, "unknown method 'magic': use one of"),
     ],
 )

@@ -194,7 +194,7 @@ def test_the_critic_has_as_many_layers_as_asked_for(depth):
     critic = get_method("dann").parts(network()[0], 5, 0, options)["critic"]
     layers = [layer for layer in critic if isinstance(layer, nn.Linear)]
     assert [layer.out_features for layer in layers] == [256] * (depth - 1) + [5]
-    with pytest.raises(InputError, match="depth=9 of method 'dann': use one of 3, 1, 2, 4, 5"):
+    with pytest.raises(InputError, match="depth of method 'dann' must be one of 3, 1, 2, 4, 5, got 9"):
         get_method("dann").fill({"depth": 9})
 
 

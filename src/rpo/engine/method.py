@@ -203,7 +203,7 @@ class Method:
         for name, allowed in self.options.items():
             if name in given and len(allowed) > 1 and given[name] not in allowed:
                 names = ", ".join(map(str, allowed))
-                raise InputError(f"{name}={given[name]!r} of method {self.name!r}: must be one of {names}")
+                raise InputError(f"{name} of method {self.name!r} must be one of {names}, got {given[name]!r}")
         given = {**self.schemes.get(given.get("scheme", ""), {}), **given}
         numbers = {name: _number(name, given.get(name, hyper.default)) for name, hyper in self.space.items()}
         return numbers, {name: given.get(name, allowed[0]) for name, allowed in self.options.items()}
