@@ -1,12 +1,11 @@
 """More rows than memory: rows per second of every pass over a dataset beside pyarrow's own reading, and memory.
 
 `python -m benchmarks.rows MILLIONS [FOLDER]` makes a dataset of as many million rows × 20 columns (a folder that has it
-already is used as it is) and prints what `rpo quality` takes on it with one process and with two.
+already is used as it is) and prints what `rpo quality` takes on it with one process and with two, and `rpo fit`.
 """
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -74,7 +73,7 @@ def per_pass(dataset: Dataset, rounds: int) -> list[Row]:
         "counting rows of domains": Counting(dataset, "y", "site"),
         "drawing a sample": Drawing(dataset, "y", "site", share, names, 0),
         "statistics of columns by domain": columns,
-        "measuring by models, with these": full,
+        "residuals by models, with these": full,
     }
     times: dict[str, list[float]] = {name: [] for name in passes}
     for turn in range(rounds + 1):
@@ -93,42 +92,62 @@ def per_pass(dataset: Dataset, rounds: int) -> list[Row]:
 
 
 def workers(dataset: Dataset, quick: bool) -> list[Row]:
-    """Two processes over one on the statistics of eight parts each; there is more to gain where cores are idle."""
+    """Two processes over one on eight parts, each pass over all columns; no more can be had than cores are idle."""
     from functools import partial
 
     from rpo.studies.workers import shared
 
-    parts = dataset.parts * (2 if quick else 8)
+    parts = dataset.parts * (4 if quick else 16)
     many = Dataset(dataset.name, parts, dataset.schema, dataset.fingerprint)
     sample = draw(dataset, target="y", domain="site", rows=20_000, running=Running(progress=False))
-    work = measuring_of(sample)
-    elapsed = {}
-    for jobs in (1, 2):
-        spread = partial(shared, jobs=jobs)
-        if jobs > 1:  # workers that are there already
-            passed("start", work, many, Sums(), _forget, spread=spread, progress=False)
-        start = time.perf_counter()
-        passed("measuring", work, many, Sums(), _forget, spread=spread, progress=False)
-        elapsed[jobs] = time.perf_counter() - start
-    aim = "at least 1.7 on idle cores"
-    return [row("rows: two processes over one, elapsed", elapsed[1] / elapsed[2], "times", aim)]
+    full = measuring_of(sample)
+    passes = {"statistics": Measuring(full.dataset, full.roles, None, full.columns, None), "residuals": full}
+    aim, found = f"at least 1.7 on idle cores; the load is {os.getloadavg()[0]:.1f}", []
+    for name, work in passes.items():
+        elapsed = {}
+        for jobs in (2, 1, 2):  # the first time workers start
+            start = time.perf_counter()
+            passed(name, work, many, Sums(), _forget, spread=partial(shared, jobs=jobs), progress=False)
+            elapsed[jobs] = time.perf_counter() - start
+        found.append(row(f"rows: {name}, two processes over one, elapsed", elapsed[1] / elapsed[2], "times", aim))
+    return found
 
 
 def _forget(whole: Sums, given: Any, part: Any) -> Sums:  # noqa: ARG001 (as of any pass)
     return whole
 
 
+def taken(*words: object) -> tuple[str, dict[str, float]]:
+    """What a command printed, and what it took: elapsed and CPU seconds, and the largest memory of a process in GB."""
+    start = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as out:
+        process = subprocess.Popen([*COMMAND, *map(str, words)], stdout=out, stderr=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        elapsed = time.perf_counter() - start
+        assert status == 0, words
+        out.seek(0)
+        return out.read(), {
+            "elapsed s": round(elapsed, 1),
+            "CPU s": round(used.ru_utime + used.ru_stime, 1),
+            "GB": round(used.ru_maxrss / 2**20, 2),
+        }
+
+
 def quality(folder: Path, jobs: int) -> dict[str, float]:
-    """What `rpo quality` takes: elapsed and CPU seconds, and the largest memory of a process in GB."""
-    words = ["quality", str(folder), "-t", "y", "-d", "site", "--jobs", str(jobs), "--json"]
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=True)
-    elapsed, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-    found = json.loads(done.stdout)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    """`rpo quality`, which finds the five noisy sites."""
+    words = ("quality", folder, "-t", "y", "-d", "site", "--jobs", jobs, "--json")
+    out, used = taken(*words)
+    found = json.loads(out)
     noisy = sorted(one["domain"] for one in found["domains"] if one["noisy"])
     assert noisy == [f"site{k}" for k in range(5)], noisy
-    return {"elapsed s": elapsed, "CPU s": cpu, "GB": after.ru_maxrss / 2**20, "rows": found["overview"]["rows"]}
+    return {"rows": found["overview"]["rows"], **used}
+
+
+def fit(folder: Path, jobs: int) -> dict[str, float]:
+    """`rpo fit --method trees`."""
+    with tempfile.TemporaryDirectory() as place:
+        words = ("fit", folder, "-t", "y", "-d", "site", "--method", "trees", "--jobs", jobs)
+        return taken(*words, "--out", Path(place) / "model", "--json")[1]
 
 
 if __name__ == "__main__":
@@ -136,4 +155,5 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as place:
         given = made(Path(sys.argv[2] if len(sys.argv) > 2 else place), millions)
         for number in (1, 2):
-            print(number, "processes:", quality(given, number), flush=True)
+            print("quality,", number, "processes:", quality(given, number), "load", os.getloadavg()[0], flush=True)
+        print("fit --method trees:", fit(given, 1), flush=True)

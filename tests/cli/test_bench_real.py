@@ -29,7 +29,7 @@ def small(monkeypatch):
         cached.cache_clear()
 
 
-def test_tables_figures_a_page_and_plain_words(small, command, tmp_path):
+def test_tables_figures_a_page_and_plain_words(small, command, tmp_path, monkeypatch):
     words = ("bench", "real", "--tables", "exam,contraception", "--seeds", 1, "--jobs", 1, "--out", tmp_path / "out")
     code, out, err = command(*words, "--page", tmp_path / "page.md", "--frozen", "abc123")
     assert code == 0, err
@@ -43,8 +43,15 @@ def test_tables_figures_a_page_and_plain_words(small, command, tmp_path):
     assert made == {*figures, "errors.csv", "summary.csv", "gains.csv"}
     assert len(list((tmp_path / "out" / "runs").iterdir())) == 2 * 14
     before = (tmp_path / "page.md").read_bytes(), (tmp_path / "out" / "real.png").read_bytes()
-    code, again, _ = command(*words, "--page", tmp_path / "page.md", "--frozen", "abc123")
+    file = tmp_path / "real.jsonl.gz"
+    code, again, _ = command(*words, "--page", tmp_path / "page.md", "--frozen", "abc123", "--records-out", file)
     assert again == out
+    assert before == ((tmp_path / "page.md").read_bytes(), (tmp_path / "out" / "real.png").read_bytes())
+    # From the records alone, whatever is installed here.
+    with monkeypatch.context() as without:
+        without.setattr("rpo.paper.real.study.installed", lambda _: False)
+        code, again, err = command(*words, "--page", tmp_path / "page.md", "--frozen", "abc123", "--records", file)
+    assert (code, again, err) == (0, out, "")
     assert before == ((tmp_path / "page.md").read_bytes(), (tmp_path / "out" / "real.png").read_bytes())
     code, out, _ = command(*words, "--json")
     found = json.loads(out)
@@ -89,11 +96,11 @@ def test_a_table_that_is_not_there_is_one_line_with_what_to_do(command, tmp_path
 def test_killed_and_gone_on_with_it_is_the_same(tmp_path):
     """A real kill of the whole process group, twice, in the midst of the runs; then the rest, and the same tables."""
     words = ["bench", "real", "--tables", "exam,contraception", "--jobs", "1"]
-    whole = _process(*words, "--out", tmp_path / "whole")
-    assert whole.wait() == 0, whole.stderr.read()
+    log = tmp_path / "log"
+    assert _process(log, *words, "--out", tmp_path / "whole").wait() == 0, log.read_text()
     runs, seen = tmp_path / "out" / "runs", 0
     for _ in range(2):
-        process = _process(*words, "--out", tmp_path / "out")
+        process = _process(log, *words, "--out", tmp_path / "out")
         while process.poll() is None and len(list(runs.glob("*.json"))) <= seen:
             time.sleep(0.05)
         assert process.poll() is None, "it was over before it could be killed"
@@ -101,17 +108,16 @@ def test_killed_and_gone_on_with_it_is_the_same(tmp_path):
         process.wait()
         seen = len(list(runs.glob("*.json")))
     assert 0 < seen < len(list((tmp_path / "whole" / "runs").iterdir()))
-    last = _process(*words, "--out", tmp_path / "out")
-    assert last.wait() == 0, last.stderr.read()
+    assert _process(log, *words, "--out", tmp_path / "out").wait() == 0, log.read_text()
     for name in ("errors.csv", "summary.csv", "gains.csv", "real.png", "real-unevenness.png"):
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
 
 
-def _process(*words):
+def _process(log, *words):
+    """A process group of its own, which says what goes wrong in a file."""
     command = [sys.executable, "-W", "ignore", "-c", CODE, *map(str, words)]
-    return subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+    with open(log, "w") as file:
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=file, start_new_session=True)
 
 
 @pytest.mark.slow

@@ -123,6 +123,14 @@ def test_all_rows_are_read_where_that_is_asked_for(command, many):
     assert found["overview"]["rows"] == 1_800
 
 
+def test_all_rows_on_a_cluster_are_for_trees(command, many, monkeypatch):
+    monkeypatch.setattr("rpo.studies.scheduler.reached", lambda address: address)
+    words = ("fit", many, *ROLES, "--all-rows", "--cluster", "tcp://127.0.0.1:1", "--out", many.parent / "model")
+    code, out, err = command(*words, "--method", "linear")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "--all-rows on a cluster is for --method trees" in err
+
+
 # --- real processes, and what kills them -------------------------------------------------------------------------
 
 BIG = ("--method", "linear", "--grouping", "none", "--sample-rows", "2000", "--json")
@@ -210,3 +218,22 @@ def test_killed_in_the_middle_it_goes_on(big, undisturbed, tmp_path, jobs):
     done = {path: path.stat().st_mtime_ns for path in kept.glob("measuring-*/*.npz")}
     assert _answer(_run(*words)) == undisturbed
     assert all(path.stat().st_mtime_ns == time for path, time in done.items())
+
+
+@pytest.mark.slow
+def test_trees_of_all_rows_on_a_cluster_are_a_model_like_any_other(big, tmp_path):
+    model, new = tmp_path / "model", tmp_path / "new.csv"
+    table(2_000, seed=99).to_csv(new, index=False)
+    words = ("--method", "trees", "--grouping", "none", "--sample-rows", 2_000, "--all-rows")
+    with clusters.cluster(tmp_path / "cluster", workers=2) as running:
+        done = _run("fit", big, *ROLES, *words, "--cluster", running.address, "--out", model, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["rows"] == 1_200_000
+    assert "LightGBM's trees were fitted to all 1,200,000 rows" in " ".join(found["notes"])
+    predicted = tmp_path / "predicted.csv"
+    done = _run("predict", model, new, "--out", predicted)
+    assert done.returncode == 0, done.stderr
+    clean = pd.read_csv(new)
+    error = pd.read_csv(predicted)["prediction"] - clean["a"] - clean["b"] ** 2
+    assert np.sqrt(np.mean(error**2)) < 0.2  # a sample of 2,000 rows leaves more than twice that

@@ -44,7 +44,7 @@ def test_it_is_an_option_of_the_command(command, homes, tmp_path):
     words = ("--steps", 11, "-o", tmp_path / "m", "--checkpoint", tmp_path / "c")
     code, out, err = command("fit", homes, *WORDS, *words)
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "another training (not the same steps" in err
+    assert "another training (different steps" in err
 
 
 @pytest.mark.slow

@@ -53,5 +53,5 @@ def test_stopped_in_either_stage_the_same_call_ends_with_the_same_model(tmp_path
 
 def test_another_fit_is_refused_in_one_line(tmp_path):
     fit(tmp_path)
-    with pytest.raises(InputError, match="another training \\(not the same seeds\\)"):
+    with pytest.raises(InputError, match="another training \\(different seeds\\)"):
         fit(tmp_path, seed=1)

@@ -148,5 +148,5 @@ def test_unknown_words_are_named(change, message):
 
 def test_lengths_must_agree():
     model, x, y, domain = example("regression")
-    with pytest.raises(InputError, match="30, 30 and 29 rows"):
+    with pytest.raises(InputError, match="got 30, 30 and 29"):
         lipirm_loss(model.float(), x, y, domain[1:], eta=1.0, rho=1.0, lam=0.1, task="regression")

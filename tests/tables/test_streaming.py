@@ -39,22 +39,23 @@ def agree(one, other, places=("file", "row"), tolerance=1e-9):
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory):
     folder = tmp_path_factory.mktemp("numbers")
-    frame = parts.table(2_400)
+    frame = parts.table(1_400)
     parts.written(frame, folder / "one")
     return folder, frame
 
 
 @pytest.mark.parametrize("classes", [False, True])
 def test_however_it_is_cut_the_answer_is_the_same(tmp_path, monkeypatch, classes):
-    frame = parts.table(2_400, classes=classes)
-    one = judged(parts.written(frame, tmp_path / "one"), grouping="auto")
+    frame = parts.table(1_800, classes=classes)
+    frame = frame if classes else frame.drop(columns="day")  # searching groups is what takes the time
+    one = judged(parts.written(frame, tmp_path / "one"), rows=700, grouping="auto")
     assert one.scope is not None
     assert one.scope.rows == frame["y"].notna().sum()
-    assert 850 < one.scope.sample < 1_150
+    assert 580 < one.scope.sample < 820
     monkeypatch.setattr(module, "PART_ROWS", 300)
     monkeypatch.setattr(module, "BATCH", 171)
     mixed = parts.written(frame.sample(frac=1, random_state=1), tmp_path / "mixed", 5, group=150)
-    agree(one, judged(mixed, grouping="auto"))
+    agree(one, judged(mixed, rows=700, grouping="auto"))
     assert one.domains["domain"].tolist()[0] == "s2"
     by_site = draw(open_dataset(str(parts.by_site(frame, tmp_path / "by-site"))), **ROLES, rows=500, running=QUIET)
     assert by_site.rows == dict(sorted(zip(one.domains["domain"], one.domains["n"], strict=True)))
@@ -64,7 +65,7 @@ def test_the_sample_is_the_same_to_the_last_bit_and_another_seed_draws_another(n
     folder, frame = numbers
     mixed = parts.written(frame.sample(frac=1, random_state=3), tmp_path / "mixed", 7)
     one, other, third = (
-        draw(open_dataset(str(given)), **ROLES, rows=1_000, seed=seed, running=QUIET)
+        draw(open_dataset(str(given)), **ROLES, rows=600, seed=seed, running=QUIET)
         for given, seed in ((folder / "one", 0), (mixed, 0), (folder / "one", 1))
     )
     pd.testing.assert_frame_equal(one.ready.frame, other.ready.frame)
@@ -72,7 +73,7 @@ def test_the_sample_is_the_same_to_the_last_bit_and_another_seed_draws_another(n
     assert one.rows == other.rows == frame.dropna(subset="y")["site"].value_counts().sort_index().to_dict()
     assert not np.isin(one.ready.y, third.ready.y).all()
     drawn = pd.Series(one.ready.domains).value_counts()
-    assert drawn.min() > 120  # of six sites, about 167 each
+    assert drawn.min() > 65  # of six sites, about 100 each
 
 
 def test_a_sample_of_all_rows_gives_what_quality_gives_of_numbers(numbers):

@@ -11,13 +11,13 @@ import typer
 
 from rpo.cli.quality import page_json
 from rpo.cli.tables import (
-    AllRows,
     AskedTask,
     Category,
     Cluster,
     DataPath,
     Drop,
     Encoding,
+    FitAllRows,
     Grouping,
     Jobs,
     Json,
@@ -84,7 +84,7 @@ def fit(
     category: Category = None,
     encoding: Encoding = "utf-8",
     sample_rows: SampleRows = 200_000,
-    all_rows: AllRows = False,
+    all_rows: FitAllRows = False,
     skip_bad: SkipBad = False,
     jobs: Jobs = None,
     cluster: Cluster = None,
@@ -116,6 +116,8 @@ def fit(
         rpo fit visits.parquet -t outcome -d hospital --method rpo --steps 20000 --checkpoint visits-training
 
         rpo fit 'visits/*.parquet' -t outcome -d hospital --method trees --sample-rows 500000
+
+        rpo fit 'visits/*.parquet' -t outcome -d hospital --method trees --all-rows --cluster tcp://10.0.0.5:8786
     """
     from dataclasses import replace
 
@@ -148,7 +150,7 @@ def fit(
     large = many_rows(Path(table)) if report is None and method not in NAMED and one_file else None
     frame: Any = large
     if large is None:
-        frame = opened(table, encoding=encoding, skip_bad=skip_bad, all_rows=all_rows)
+        frame = opened(table, encoding=encoding, skip_bad=skip_bad, all_rows=all_rows and cluster is None)
     aside = [name for name in (weight, identifier) if name is not None]
     roles: dict[str, Any] = {
         "target": target,
@@ -161,9 +163,14 @@ def fit(
     if isinstance(frame, Dataset):
         from rpo.tables.streaming import draw
 
+        if all_rows:
+            from rpo.studies.all_rows import check_all_rows, fit_to_all_rows
+
+            check_all_rows(method)
         with run_by(None, jobs, cluster, skip_bad) as running:
             sample = draw(frame, **roles, drop=drop, aside=aside, seed=seed, rows=sample_rows, running=running)
-        ready = replace(sample.ready, notes=(*sample.ready.notes, *sample.notes, sample.words))
+        learned = () if all_rows else (sample.words,)
+        ready = replace(sample.ready, notes=(*sample.ready.notes, *sample.notes, *learned))
     else:
         ready = prepare(frame, **roles, drop=[*drop, *aside], room=np.empty if large is None else on_disk)
     with kept(checkpoint):
@@ -180,6 +187,8 @@ def fit(
             threshold=threshold,
             verbose="auto",
         )
+    if isinstance(frame, Dataset) and all_rows and cluster is not None:
+        model = fit_to_all_rows(model, sample, cluster, weight=weight, seed=seed)
     save_model(model, out)
     judged = None if report is None else _write_page(model, ready, report, grouping, Path(table), seed)
     if as_json:

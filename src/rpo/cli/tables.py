@@ -55,6 +55,13 @@ SampleRows = Annotated[
     typer.Option(help="Approximate number of rows that models are trained on, for a million rows or more.", min=1_000),
 ]
 AllRows = Annotated[bool, typer.Option("--all-rows", help="Read all rows into memory and train on all of them.")]
+FitAllRows = Annotated[
+    bool,
+    typer.Option(
+        "--all-rows",
+        help="Read all rows into memory and train on all of them; trees with --cluster: into its workers' memory.",
+    ),
+]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip Parquet files that cannot be read.")]
 Checkpoint = Annotated[
     Path | None,

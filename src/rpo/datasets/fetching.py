@@ -79,7 +79,7 @@ def at_most(stream: "IO[bytes] | gzip.GzipFile", most: int) -> bytes:
 
     >>> at_most(io.BytesIO(b"abcd"), 3)
     Traceback (most recent call last):
-    OSError: it gives more than the 3 bytes that it should
+    OSError: it sends more than the expected 3 bytes
     """
     data = bytearray()
     while chunk := stream.read(min(CHUNK, most + 1 - len(data))):

@@ -58,11 +58,15 @@ def _hash(rows: NDArray[np.float32], salt: int) -> NDArray[np.uint64]:
 
     Columns count to five digits, so that rounding in what went before does not send a row elsewhere.
     """
-    words = (np.ascontiguousarray(rows + 0.0).view(np.uint32).astype(np.uint64) + np.uint64(64)) >> np.uint64(7)
     total = np.full(len(rows), salt, dtype=np.uint64)
-    for column in words.T:
-        total = (total ^ column) * np.uint64(0x9E3779B97F4A7C15)
-        total ^= total >> np.uint64(29)
+    room = np.empty_like(total)
+    for column in rows.T:
+        words = np.ascontiguousarray(column + np.float32(0.0)).view(np.uint32).astype(np.uint64)
+        words += np.uint64(64)
+        words >>= np.uint64(7)
+        total ^= words
+        total *= np.uint64(0x9E3779B97F4A7C15)
+        total ^= np.right_shift(total, np.uint64(29), out=room)
         total *= np.uint64(0xBF58476D1CE4E5B9)
-        total ^= total >> np.uint64(32)
+        total ^= np.right_shift(total, np.uint64(32), out=room)
     return total

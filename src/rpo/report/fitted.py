@@ -45,9 +45,9 @@ def _words(own: dict[str, Any], digits: int) -> str:
     """What the model's own row says.
 
     >>> _words({"error": 0.774, "worst": 1.702, "worst_domain": "B"}, 2)
-    'On domains that it did not see, the root mean squared error of the model is 0.77; at worst, in B, it is 1.70.'
+    'On held-out domains the root mean squared error of the model is 0.77; at worst, in B, it is 1.70.'
     >>> _words({"error": 0.4, "worst": 0.5, "worst_domain": "B", "wrong": 0.25}, 2).replace("\\xa0", " ")
-    'On domains that it did not see, the model errs in 25 % of the rows; its error is largest in B.'
+    'On held-out domains the model is wrong in 25 % of the rows; its error is largest in B.'
     """
     if "wrong" in own:
         wrong = percent(own["wrong"])

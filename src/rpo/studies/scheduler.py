@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 PATIENCE = 4.0  # seconds for an answer
 
 
-def connect(address: str) -> "Client":
-    """A client of the scheduler at an address.
+def connect(address: str, *, default: bool = False) -> "Client":
+    """A client of the scheduler at an address; for libraries that ask Dask for one, the `default`.
 
     >>> connect("nowhere")
     Traceback (most recent call last):
@@ -34,7 +34,7 @@ def connect(address: str) -> "Client":
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         get_address_host_port(address)  # a client that fails on this would take long to go away
-        return Client(address, timeout=PATIENCE, set_as_default=False, name="rpo")  # type: ignore[no-untyped-call]
+        return Client(address, timeout=PATIENCE, set_as_default=default, name="rpo")  # type: ignore[no-untyped-call]
     except Exception as error:  # whatever listens there may say anything
         words = " ".join(str(error).split()) or type(error).__name__
     # A client that failed is still about: it goes now, not when another starts, for the two would wait for each other.

@@ -11,15 +11,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rpo.exceptions import InputError
-from rpo.frames.columns import LARGEST, Array, Column, as_text, typed
+from rpo.frames.columns import ABSENT, LARGEST, NULL, Array, Column, as_text, typed
 from rpo.tables.reading import frame_of
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _STIR = np.uint64(0xBF58476D1CE4E5B9)
 
 
-def encoded(column: Any) -> tuple[NDArray[np.intp], "pd.Series[Any]"]:
-    """The place of each value among the different ones, −1 where it is missing; and these.
+def encoded(column: Any) -> tuple[NDArray[np.intp], Any]:
+    """The place of each value among the different ones, −1 where it is missing; and these, as an array of Arrow.
 
     >>> import pyarrow as pa
     >>> code, values = encoded(pa.array(["b", None, "b", "a"]))
@@ -29,8 +29,23 @@ def encoded(column: Any) -> tuple[NDArray[np.intp], "pd.Series[Any]"]:
     import pyarrow as pa
 
     one = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    code = one.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
-    return code, frame_of(pa.table({"a": one.dictionary}))["a"]
+    code = one.indices.fill_null(-1) if one.null_count else one.indices
+    return code.to_numpy(zero_copy_only=False).astype(np.intp), one.dictionary
+
+
+def labelled(column: Any) -> tuple[NDArray[np.intp], list[str]]:
+    """The same with labels as text, as `as_text` has them.
+
+    >>> import pyarrow as pa
+    >>> labelled(pa.array([2, None, 3]))[1]
+    ['2', '3']
+    """
+    import pyarrow as pa
+
+    code, values = encoded(column)
+    if pa.types.is_string(values.type):  # a data frame of them would take longer than all rows of the batch
+        return code, [ABSENT if text is None else text.replace("\0", NULL) for text in values.to_pylist()]
+    return code, as_text(frame_of(pa.table({"a": values}))["a"]).tolist() if len(values) else []
 
 
 def places(column: Any, label: Mapping[str, int]) -> NDArray[np.intp]:
@@ -40,9 +55,8 @@ def places(column: Any, label: Mapping[str, int]) -> NDArray[np.intp]:
     >>> places(pa.array([2, None, 3]), {"2": 7}).tolist()
     [7, -2, -1]
     """
-    code, values = encoded(column)
-    known = [label.get(text, -1) for text in as_text(values)] if len(values) else []
-    return np.array([*known, -2], dtype=np.intp)[code]
+    code, texts = labelled(column)
+    return np.array([*(label.get(text, -1) for text in texts), -2], dtype=np.intp)[code]
 
 
 def numbers_of(column: Any, about: Column) -> Array:
@@ -57,8 +71,13 @@ def numbers_of(column: Any, about: Column) -> Array:
     kind = column.type
     if about.kind == "number" and (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
         return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
-    if about.kind == "category" or pa.types.is_dictionary(kind):
-        code, values = encoded(column)
+    if about.kind == "category":
+        code, texts = labelled(column)
+        place = {name: float(k) for k, name in enumerate(about.categories)}
+        return np.array([place.get(text, -1.0) for text in (*texts, ABSENT)])[code]
+    if pa.types.is_dictionary(kind):
+        code, different = encoded(column)
+        values = frame_of(pa.table({"a": different}))["a"]
         return typed(pd.concat([values, pd.Series([None], dtype=object)], ignore_index=True), about)[code]
     return typed(frame_of(pa.table({"a": column}))["a"], about)
 
@@ -133,6 +152,6 @@ def _words(column: Any) -> NDArray[np.uint64]:
         words = (value + 0.0).view(np.uint64)  # −0.0 is 0.0
         words ^= words >> np.uint64(32)  # whole numbers have their digits on top, and products carry upwards
         return words
-    code, values = encoded(column)
-    known = pd.util.hash_array(as_text(values).to_numpy(object)) if len(values) else np.zeros(0, np.uint64)
+    code, texts = labelled(column)
+    known = pd.util.hash_array(np.array(texts, dtype=object)) if texts else np.zeros(0, np.uint64)
     return np.append(known, np.uint64(0))[code]

@@ -13,9 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rpo.exceptions import InputError
-from rpo.frames.columns import as_text
 from rpo.frames.preparing import MOST_DOMAINS, WITHOUT_DOMAIN
-from rpo.tables.batches import encoded, keys, places
+from rpo.tables.batches import keys, labelled, places
 from rpo.tables.dataset import Dataset, Part, decoded
 from rpo.tables.passes import Given
 from rpo.tables.reading import frame_of
@@ -43,11 +42,11 @@ class Counting:
             if self.domain is None:
                 count[WITHOUT_DOMAIN] = count.get(WITHOUT_DOMAIN, 0) + int(known.sum())
                 continue
-            code, values = encoded(batch.column(self.domain))
+            code, texts = labelled(batch.column(self.domain))
             code = code[known]
             lacking[1] += int((code < 0).sum())
-            rows = np.bincount(code[code >= 0], minlength=len(values))
-            for name, number in zip(as_text(values), rows.tolist(), strict=True):
+            rows = np.bincount(code[code >= 0], minlength=len(texts))
+            for name, number in zip(texts, rows.tolist(), strict=True):
                 if number:
                     count[name] = count.get(name, 0) + number
             if len(count) > MOST_DOMAINS:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -49,12 +50,17 @@ class Rows:
     batch: Any
     place: NDArray[np.intp]
     """Their places in the batch."""
+    columns: tuple[Column, ...]
     values: list[Array]
-    X: Array
     y: Array
     domain: NDArray[np.intp]
     lacking: int
     """Rows of a class that the sample lacks."""
+
+    @cached_property
+    def X(self) -> Array:
+        """What models see of them."""
+        return filled(self.values, self.columns)
 
 
 def rows_of(batch: Any, roles: Roles) -> Rows | None:
@@ -75,7 +81,7 @@ def rows_of(batch: Any, roles: Roles) -> Rows | None:
     domain = np.zeros(len(y), dtype=np.intp)
     if roles.domain is not None:
         domain = places(batch.column(roles.domain), {name: k for k, name in enumerate(roles.domains)})
-    return Rows(batch, place, values, filled(values, roles.columns), y, domain, lacking)
+    return Rows(batch, place, roles.columns, values, y, domain, lacking)
 
 
 def target_of(batch: Any, name: str, classes: Sequence[str] | None) -> tuple[Array, int]:
@@ -116,11 +122,11 @@ class Measuring:
         return {**sums, **({} if top is None else top.given())}
 
     def _add(self, rows: Rows, sums: Sums, tops: "list[_Top]", before: int, part: Part) -> None:
-        values = [
-            frequent_places(rows.batch.column(label.name), label) if fence is None else value
-            for value, fence, label in zip(rows.values, self.columns.fences, self.columns.labels, strict=True)
+        frequent = [
+            frequent_places(rows.batch.column(label.name), label) if fence is None else None
+            for fence, label in zip(self.columns.fences, self.columns.labels, strict=True)
         ]
-        added(sums, self.columns.measure(values, rows.X, rows.y, rows.domain))
+        added(sums, self.columns.measure(rows.values, frequent, rows.y, rows.domain))
         added(sums, {"lacking": np.array([float(rows.lacking)])})
         if self.ruler is None:
             return

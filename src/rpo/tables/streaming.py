@@ -155,18 +155,23 @@ def measuring_of(sample: Sample, seen: Seen | None = None, grouping: Grouping = 
     """How every row is measured by what was seen of a sample; without it, that is looked at now."""
     seen = look(sample.ready, grouping=grouping, progress=False) if seen is None else seen
     ready = sample.ready
-    names, code = np.unique(ready.domains, return_inverse=True)
+    roles = roles_of(sample)
     strata: Strata | ColumnStrata | None = seen.strata.found
-    named: tuple[str, ...] = ()
     ruler = Ruler.of(seen, ready.X.shape[1])
     if sample.strata:
-        named = sample.strata
-        strata = ColumnStrata.of(ready.frame[list(named)])
+        strata = ColumnStrata.of(ready.frame[list(sample.strata)])
         ruler = replace(ruler, n_strata=len(strata.known) + 1)
-    classes = tuple(map(str, np.unique(ready.y))) if ready.task == "classification" else None
-    roles = Roles(ready.target, ready.domain, ready.columns, tuple(map(str, names)), classes, named)
-    columns = ColumnRuler.of(ready, code, len(names))
+    code = np.unique(ready.domains, return_inverse=True)[1]
+    columns = ColumnRuler.of(ready, code, len(roles.domains))
     return Measuring(sample.dataset, roles, ruler, columns, strata, grouping == "class")
+
+
+def roles_of(sample: Sample) -> Roles:
+    """What the columns of a dataset are."""
+    ready = sample.ready
+    classes = tuple(map(str, np.unique(ready.y))) if ready.task == "classification" else None
+    names = tuple(map(str, np.unique(ready.domains)))
+    return Roles(ready.target, ready.domain, ready.columns, names, classes, sample.strata)
 
 
 def _with_others(seen: Seen, sums: Sums, strata: Strata | ColumnStrata | None) -> Seen:

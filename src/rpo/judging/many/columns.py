@@ -14,8 +14,8 @@ from rpo.functional.ridge import Array
 from rpo.judging.columns import Columns
 from rpo.judging.columns.comparisons import shift_error
 from rpo.judging.columns.judge import means_by_domain, shares_by_domain
-from rpo.judging.columns.profiles import Labels, Numbers, Rows, between_fences, differences
-from rpo.judging.many.sums import Sums, by_group
+from rpo.judging.columns.profiles import Labels, Numbers, Rows, differences
+from rpo.judging.many.sums import Grouped, Sums, by_group
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,37 +53,32 @@ class ColumnRuler:
         middle = np.append(ready.X.mean(0), 0.0 if classes else ready.y.mean())
         return cls(tuple(ready.columns), tuple(fences), tuple(labels), n_domains, middle, ready.task, classes)
 
-    def measure(self, values: Sequence[Array], X: Array, y: NDArray[Any], domain: NDArray[np.intp]) -> Sums:
-        """Sums of rows: `values` are numbers with NaN for gaps, or places of categories (−1 others, NaN gaps)."""
-        n, sums, place = self.n_domains, Sums(), 0
+    def measure(
+        self, values: Sequence[Array], frequent: Sequence[Array | None], y: NDArray[Any], domain: NDArray[np.intp]
+    ) -> Sums:
+        """Sums of rows: `values` as `typed` has them; `frequent` of categories the places among `labels`, NaN gaps."""
+        n, sums = self.n_domains, Sums()
         known, total, squares = np.zeros((n, len(values))), list[Array](), list[Array]()
         features: list[tuple[Array, Array]] = []
-        rows = by_group(domain, None, n)
-        for j, (value, fence, label) in enumerate(zip(values, self.fences, self.labels, strict=True)):
-            own = range(place, place := place + len(self.columns[j].outputs))
-            there = ~np.isnan(value)
-            whole = bool(there.all())
-            some, where = (value, domain) if whole else (value[there], domain[there])
-            known[:, j] = rows if whole else by_group(where, None, n)
+        group = Grouped.of(domain, n)
+        rows = group.count
+        middles = iter(self.middle)
+        for j, (value, fence, column) in enumerate(zip(values, self.fences, self.columns, strict=True)):
             if fence is None:
-                width = len(label.categories)
-                frequent = some >= 0
-                flat = where[frequent] * width + some[frequent].astype(np.intp)
-                total += list(by_group(flat, None, n * width).reshape(n, width).T)
-                features += [_binary(by_group(domain, X[:, f], n), rows, self.middle[f]) for f in own]
+                place = frequent[j]
+                assert place is not None
+                counts = _counts(place, domain, n, len(self.labels[j].categories))
+                known[:, j], total = rows - by_group(domain[np.isnan(place)], None, n), [*total, *counts]
+                ones = _counts(value, domain, n, len(column.categories))
+                features += [_binary(one, rows, next(middles)) for one in ones]
                 continue
-            z = between_fences(some, fence)
-            total.append(by_group(where, z, n))
-            squares.append(by_group(where, z * z, n))
-            low, centre, high = fence
-            if whole and low < high and some.min(initial=low) >= low and some.max(initial=high) <= high:
-                # The feature is z in other units: its sums are there.
-                features.append(_moved(total[-1], squares[-1], rows, high - low, centre - float(self.middle[own[0]])))
-            else:
-                about = X[:, own[0]] - self.middle[own[0]]
-                features.append((by_group(domain, about, n), by_group(domain, about * about, n)))
-            if len(own) > 1:  # where values are missing
-                features.append(_binary(rows - known[:, j], rows, self.middle[own[1]]))
+            found = _between(value, fence, domain, group)
+            known[:, j] = found.known
+            total.append(found.total)
+            squares.append(found.squares)
+            features.append(found.about(next(middles), fence, column.fill, rows))
+            if column.gaps:  # where values are missing
+                features.append(_binary(rows - found.known, rows, next(middles)))
         sums["known"], sums["total"] = known, np.stack(total, 1)
         sums["squares"] = np.stack(squares, 1) if squares else np.zeros((n, 0))
         sums["features"], sums["feature_squares"] = (np.stack(some, 1) for some in zip(*features, strict=True))
@@ -91,8 +86,8 @@ class ColumnRuler:
             k = by_group(domain * self.classes + y.astype(np.intp), None, n * self.classes)
             sums["classes"] = k.reshape(n, -1)
         else:
-            about = y - self.middle[-1]
-            sums["target"] = np.stack([by_group(domain, about, n), by_group(domain, about * about, n)], 1)
+            about = group.together(y) - self.middle[-1]
+            sums["target"] = np.stack([group.sums(about), group.sums(about * about)], 1)
         return sums
 
     def novelty_sums(self, sums: Sums) -> tuple[Array, Array, Array]:
@@ -136,6 +131,63 @@ class ColumnRuler:
         about = np.where(n > 0, one / np.maximum(n, 1), np.nan)
         left = np.maximum(square - np.nan_to_num(about) * one, 0.0)
         return means_by_domain(names, n.astype(int), about + self.middle[-1], left)
+
+
+@dataclass(frozen=True, eq=False)
+class _Between:
+    """Sums of z, the values between fences in units of their distance, by domain; and of those beyond, one by one."""
+
+    known: Array
+    total: Array
+    squares: Array
+    beyond: Array
+    where: NDArray[np.intp]
+
+    def about(self, middle: float, fence: tuple[float, float, float], fill: float, rows: Array) -> tuple[Array, Array]:
+        """Σ(x − m) and Σ(x − m)² of the feature: z in other units, what lies beyond, and what stands for gaps."""
+        low, centre, high = fence
+        one, two = _moved(self.total, self.squares, self.known, (high - low) or 1.0, centre - middle)
+        gaps = rows - self.known
+        one, two = one + gaps * (fill - middle), two + gaps * (fill - middle) ** 2
+        if len(self.beyond):
+            x, drawn = self.beyond - middle, np.clip(self.beyond, low, high) - middle
+            one += by_group(self.where, x - drawn, len(rows))
+            two += by_group(self.where, x * x - drawn * drawn, len(rows))
+        return one, two
+
+
+def _between(value: Array, fence: tuple[float, float, float], domain: NDArray[np.intp], group: Grouped) -> _Between:
+    """Of a column with NaN for gaps; most have none, and few values are beyond: each is looked for only if it is there.
+
+    >>> domain = np.array([0, 1, 1])
+    >>> found = _between(np.array([0.0, 9.0, np.nan]), (-1.0, 0.0, 3.0), domain, Grouped.of(domain, 2))
+    >>> found.known.tolist(), found.total.tolist(), found.beyond.tolist()
+    ([1.0, 1.0], [0.0, 0.75], [9.0])
+    """
+    low, centre, high = fence
+    known, beyond, where = group.count, value[:0], domain[:0]
+    least, most = np.fmin.reduce(value, initial=centre), np.fmax.reduce(value, initial=centre)
+    if least < low or most > high:
+        out = (value < low) | (value > high)
+        beyond, where = value[out], domain[out]
+    z = group.together(value)
+    if len(beyond):
+        np.clip(z, low, high, out=z)
+    z -= centre
+    z *= 1.0 / ((high - low) or 1.0)
+    total = group.sums(z)
+    if np.isnan(total).any():
+        gone = np.isnan(z)
+        z[gone] = 0.0
+        known, total = group.count - group.sums(gone.astype(np.float64)), group.sums(z)
+    z *= z
+    return _Between(known, total, group.sums(z), beyond, where)
+
+
+def _counts(place: Array, domain: NDArray[np.intp], n: int, width: int) -> Array:
+    """How often each place occurs in each domain, `(width, n)`; what has none is not counted."""
+    flat = domain * (width + 1) + np.where(place >= 0, place, width).astype(np.intp)
+    return by_group(flat, None, n * (width + 1)).reshape(n, -1)[:, :width].T
 
 
 def _moved(total: Array, squares: Array, rows: Array, unit: float, by: float) -> tuple[Array, Array]:

@@ -31,14 +31,34 @@ class BinnedNoise(NumberNoise):
 
 @dataclass(frozen=True, eq=False)
 class CountedLabels(LabelNoise):
-    """`LabelNoise` whose rows are cells: `weight` says how many rows are in each, `terms` holds their sums `(3, R)`."""
+    """`LabelNoise` whose rows are cells: `weight` says how many rows are in each, `terms` holds their sums `(3, R)`.
+
+    Rates are those of all rows, and as sure as the sample's rows make them (`unsure`).
+    """
 
     terms: Array
+    sampled: Array
+    """Rows of each cell in the sample."""
 
     def _turned(self, group: Codes, n_groups: int) -> Rates:
         found = turned_of(*(np.bincount(group, term, n_groups) for term in self.terms))
-        few = (np.bincount(group, self.weight, n_groups) < FEWEST_JUDGED["classification"]) | (not self.clear)
-        return Rates(np.where(few, np.nan, found.rate), np.where(few, np.inf, found.variance))
+        rows = np.asarray(np.bincount(group, self.weight, n_groups), dtype=np.float64)
+        told = np.asarray(np.bincount(group, self.sampled, n_groups), dtype=np.float64)
+        few = (rows < FEWEST_JUDGED["classification"]) | (not self.clear)
+        variance = found.variance * unsure(rows, told)
+        return Rates(np.where(few, np.nan, found.rate), np.where(few, np.inf, variance))
+
+
+def unsure(rows: Array, sampled: Array) -> Array:
+    """n/m: how much larger the variance of a mean over n rows is if it is known as m rows of the sample tell it.
+
+    A sample's models are a little off, and a domain in which they are would look shifted, and its labels wrong, ever
+    more surely the more rows are looked at. How far off they are, the sample's rows alone can tell.
+
+    >>> unsure(np.array([100.0, 50.0]), np.array([10.0, 50.0])).tolist()
+    [10.0, 1.0]
+    """
+    return np.asarray(np.maximum(rows / np.maximum(sampled, 1.0), 1.0))
 
 
 def spent_on(lines: OwnLines, rows: Array) -> Array:
@@ -68,20 +88,22 @@ def number_noise_of(sums: Sums, lines: OwnLines, sample: Levels) -> tuple[Binned
     weight = sums["domain_count"][where, place]
     centred = np.sqrt(sums["domain_square"][where, place] / weight)
     error, freedom = level_errors(centred, where, n, weight)
+    error = error * np.sqrt(unsure(rows, lines.rows))
     levels = replace(sample, offset=sums["level"] / np.maximum(rows, 1.0), error=error, freedom=freedom)
     return noise, levels, cell % n_strata
 
 
 def label_noise_of(
-    sums: Sums, classes: int, clear: bool, sample: Levels
+    sums: Sums, classes: int, clear: bool, sample: Levels, sampled: Array
 ) -> tuple[CountedLabels, Levels, NDArray[np.intp]]:
-    """The same of classes."""
+    """The same of classes; `sampled` counts the sample's rows of every cell."""
     rows = sums["rows"]
     n_strata = len(sums["cell_rows"]) // len(rows)
     cell = np.flatnonzero(sums["cell_rows"])
     terms = np.stack([sums[name][cell] for name in ("cell_score", "cell_spread", "cell_length")])
     domain, none = cell // n_strata, np.zeros(len(cell), dtype=np.intp)
     weight = sums["cell_rows"][cell]
-    noise = CountedLabels(np.zeros((len(cell), classes)), none, weight, domain, len(rows), clear, terms)
-    levels = label_levels(rows, sums["gap"], sums["odds"], sample.relation, sample.relation_p)
+    noise = CountedLabels(np.zeros((len(cell), classes)), none, weight, domain, len(rows), clear, terms, sampled[cell])
+    odds = sums["odds"] * unsure(rows, sampled.reshape(len(rows), -1).sum(1))[:, None]
+    levels = label_levels(rows, sums["gap"], odds, sample.relation, sample.relation_p)
     return noise, levels, cell % n_strata

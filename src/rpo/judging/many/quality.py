@@ -12,7 +12,7 @@ from rpo.functional.ridge import Array
 from rpo.grouping.strata import NamedStrata
 from rpo.judging.many.columns import ColumnRuler
 from rpo.judging.many.noise import label_noise_of, number_noise_of
-from rpo.judging.many.sums import Sums
+from rpo.judging.many.sums import Sums, by_group
 from rpo.judging.noise import LabelNoise
 from rpo.judging.quality import Seen
 from rpo.judging.residuals import Expected
@@ -58,7 +58,9 @@ def of_all_rows(
         noise, levels, stratum = number_noise_of(sums, seen.levels.lines, seen.levels)
     else:
         clear = isinstance(seen.noise, LabelNoise) and seen.noise.clear
-        noise, levels, stratum = label_noise_of(sums, len(classes), clear, seen.levels)
+        own = seen.problem.domain * len(seen.strata.names) + seen.strata.labels
+        sampled = by_group(own, None, len(sums["cell_rows"]))
+        noise, levels, stratum = label_noise_of(sums, len(classes), clear, seen.levels, sampled)
     strata = NamedStrata(stratum, seen.strata.names, seen.strata.searched)
     weight = noise.weights(stratum, len(strata.names), seen.misfit)
     each = weight[noise.domain, stratum]

@@ -8,6 +8,7 @@ Squares of residuals are kept in bins of u = r²/σ̃_e², σ̃_e the sample's n
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from rpo.functional.ridge import Array
 from rpo.functional.turned import turned_terms
 from rpo.grouping.folds import content
 from rpo.judging.levels import OwnLines
+from rpo.judging.many.places import Ranks
+from rpo.judging.many.quick import Quick
 from rpo.judging.many.sums import Sums, by_group
 from rpo.judging.noise import NumberNoise
 from rpo.judging.quality import Seen
@@ -53,15 +56,18 @@ class Ruler:
     """σ̃ of every domain of a regression, from the sample."""
     lines: OwnLines | None
     recalibration: Any
+    quick: tuple[Quick | None, ...] = ()
+    """The models of each fold as tables, where they are of a kind that can be."""
 
     @classmethod
     def of(cls, seen: Seen, features: int) -> "Ruler":
         """From what was seen of the sample; `features` counts those before any was flagged."""
         flagged = seen.suspicion.flagged if seen.problem.X.shape[1] < features else ()
-        assert seen.expected.models is not None
+        models = seen.expected.models
+        assert models is not None
         noise = seen.noise
         return cls(
-            seen.expected.models,
+            models,
             np.unique(content([seen.problem.X])),
             np.delete(np.arange(features), flagged),
             seen.problem.n_domains,
@@ -69,7 +75,13 @@ class Ruler:
             noise.usual if isinstance(noise, NumberNoise) else np.ones(seen.problem.n_domains),
             seen.levels.lines,
             seen.levels.recalibration,
+            tuple(Quick.of(fits, models.shares, models.n_classes) for fits in models.fits),
         )
+
+    @cached_property
+    def ranks(self) -> Ranks:
+        """Finds the place of a content among those of the sample."""
+        return Ranks.of(self.contents)
 
     @property
     def octave(self) -> int:
@@ -95,13 +107,15 @@ class Ruler:
 
     def _said(self, x: Array, domain: Codes) -> tuple[Array, Array]:
         """What models said that did not see the row, and the level that they found of its domain."""
-        fold = np.searchsorted(self.contents, content([x])) % max(len(self.models.numbers), 1)
+        fold = self.ranks(content([x])) % max(len(self.models.numbers), 1)
         classes = self.models.n_classes
         plain, level = np.zeros((len(x), classes) if classes else len(x)), np.zeros(len(x))
         for place in range(len(self.models.numbers)):
             rows = np.flatnonzero(fold == place)
+            quick = self.quick[place] if self.quick else None
             if len(rows):
-                plain[rows] = self.models.plain(place, x[rows])
+                some = x.T.take(rows, axis=1).T  # columns lie together
+                plain[rows] = self.models.plain(place, some) if quick is None else quick(some)
                 level[rows] = self.models.offset[place, domain[rows]]
         return plain, level
 
@@ -111,7 +125,9 @@ class Ruler:
         lines, n = self.lines, self.n_domains
         assert lines is not None
         first, before = y - (plain + level), y - plain
-        own = np.einsum("ij,ij->i", x, lines.coef[domain]) + lines.intercept[domain]
+        own = lines.intercept[domain]
+        for j in np.flatnonzero(lines.coef.any(0)):
+            own += x[:, j] * np.ascontiguousarray(lines.coef[:, j]).take(domain)
         residual = first - own
         apart = np.where(lines.straight[domain], residual, first)
         low, high = lines.plain_bounds[domain].T
