@@ -37,7 +37,7 @@ def main() -> None:
             method.fit(cigar.X[seen], cigar.y[seen], domains=region[seen])
             score[label] = round(method.score(cigar.X[~seen], cigar.y[~seen]), 3)
         scores.append(score)
-    console.print(_table("R² on a region never seen (one seed)", pd.DataFrame(scores)))
+    console.print(_table("R² in an unseen region (one seed)", pd.DataFrame(scores)))
     console.print("Below zero is worse than the mean of that region: four regions that really differ are hard.")
 
 

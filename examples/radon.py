@@ -35,7 +35,7 @@ def main(folder: Path = Path("out")) -> None:
     axes.barh(expected.index, expected["error"], xerr=expected["spread"], color=["tab:blue", "0.75", "0.75", "0.75"])
     axes.plot(expected["worst"], expected.index, "k|", label="worst county")
     axes.invert_yaxis()
-    axes.set_xlabel("error on a county never seen (lines: spread over counties)")
+    axes.set_xlabel("error in an unseen county (lines: spread over counties)")
     axes.legend(fontsize="small", loc="lower right")
     figure.savefig(folder / "radon.png", dpi=120)
 
