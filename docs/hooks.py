@@ -21,18 +21,27 @@ def on_page_content(html: str, **_: Any) -> str:
     return re.sub(r"<code>[^<]*</code>", lambda code: re.sub(r"(?<![\w-])(--?[a-z][\w-]*)", kept, code[0]), html)
 
 
+SHIM = "https://unpkg.com/iframe-worker/shim"
+
+
 def on_post_page(output: str, page: Any, **_: Any) -> str:
     """The theme's offline search asks unpkg.com for a script: ours is in its place."""
-    up = "../" * page.url.count("/")
-    return output.replace("https://unpkg.com/iframe-worker/shim", f"{up}assets/frame-worker.js")
+    return output.replace(SHIM, f"{'../' * page.url.count('/')}assets/frame-worker.js")
+
+
+def on_post_template(output_content: str, **_: Any) -> str:
+    """The same for the page of a dead address."""
+    return output_content.replace(SHIM, "assets/frame-worker.js")
 
 
 def methods() -> str:
     """Every method of the registry: its summary, formula, hyper-parameters and options, and reference."""
     from rpo.cli.methods import default_words, entries
 
-    parts = []
-    for entry in entries():
+    known = entries()
+    rate = known[0]["hyperparameters"]["lr"]
+    parts = [f"All methods have `lr` (default {default_words(rate['default'])}, {rate['range']}): {rate['words']}\n"]
+    for entry in known:
         tasks = "" if len(entry["tasks"]) == 2 else f" ({entry['tasks'][0]} only)"
         rows = [
             f"| `{name}` | {default_words(one['default'])} | {one['range']} | {one['words']} |"

@@ -99,11 +99,43 @@ def test_a_page_with_every_rule(cut, tmp_path):
     assert rpo("--seeds", 2, *options).exit_code == 0
     text = page.read_text()
     for words in (
-        "leave-one-out | validation | irm | formula | oracle",
         "](fig/table1.svg)",
+        "](tables/table1.html)",
         "--selection leave-one-out",
     ):
         assert words in text
+    lines = (tmp_path / "tables" / "table1.csv").read_text().splitlines()
+    rules = [line.split(",")[0] for line in lines if not line.startswith(("#", "rule"))]
+    assert list(dict.fromkeys(rules)) == ["leave-one-out", "validation", "irm", "formula", "oracle"]
+
+
+def test_a_file_of_records_draws_everything_bit_for_bit_without_training(cut, tmp_path, monkeypatch):
+    file, store = tmp_path / "table1.jsonl.gz", tmp_path / "store"
+    places = [tmp_path / name for name in ("trained", "read")]
+    monkeypatch.chdir(tmp_path)
+    shown = []
+    for place, more in zip(places, (("--records-out", file), ("--records", file)), strict=True):
+        place.mkdir()
+        monkeypatch.chdir(place)  # so that both are called with the same words
+        words = ("--seeds", 2, "--page", "page.md", "--figures", "figures", "--out", "out", *more)
+        shown.append(rpo(*words))
+        assert shown[-1].exit_code == 0, shown[-1].output
+    assert shown[0].stdout == shown[1].stdout
+    made = [
+        {
+            path.relative_to(place): path.read_bytes()
+            for path in place.rglob("*")
+            if path.is_file() and path.parent.name != "runs" and path.name != "lock"
+        }
+        for place in places
+    ]
+    assert {path.suffix for path in made[0]} == {".md", ".csv", ".tex", ".html", ".png", ".svg"}
+    assert made[0] == made[1]
+    assert not (places[1] / "out" / "runs").exists()
+    assert "all of them in" in rpo("--seeds", 2, "--records", file, "--dry-run").output
+    lacking = rpo("--seeds", 3, "--records", file, "--out", store)
+    assert "lacks 23 of the 69 requested runs" in str(lacking.exception)
+    assert not store.exists()
 
 
 @pytest.mark.parametrize(

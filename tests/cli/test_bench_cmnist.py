@@ -1,10 +1,10 @@
-"""`rpo bench cmnist|ablation|penalties|severity` as people call them, on the small digits, cut down to seconds."""
+"""`rpo bench` of Colored-MNIST as people call it, on the small digits, cut down to seconds."""
 
 import json
 
 import pytest
 
-from rpo.paper import cmnist, severity
+from rpo.paper import cmnist, readings, severity
 from rpo.studies.figures import Curve
 from rpo.studies.study import Profile
 
@@ -33,7 +33,9 @@ def test_cmnist_under_both_protocols(cut, command, tmp_path):
         assert (tmp_path / "figures" / f"{name}.png").exists()
     text = page.read_text()
     assert "rpo bench cmnist --settings 1,7 --digits sklearn --profile quick" in text
-    assert "irm | validation | formula | oracle" in text
+    whole = (tmp_path / "tables" / "cmnist.html").read_text()
+    for words in ("Smallest mean IRM penalty", "ORACLE", "Risk at home"):
+        assert words in whole, words
     # The ablation finds its runs done.
     code, out, _ = command("bench", "ablation", "--digits", "sklearn", "--jobs", 1, "--out", tmp_path, "--dry-run")
     assert out.startswith("36 runs, 36 done, 0 to do")
@@ -62,6 +64,15 @@ def test_penalties(cut, command, tmp_path):
     assert "1 (Bad Domain)" in out
     assert f"The figure is {tmp_path / 'penalties.png'}" in out
     assert "rpo bench penalties --digits sklearn --profile quick" in page.read_text()
+    # The same from a file of records, without training.
+    file = tmp_path / "penalties.jsonl.gz"
+    before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.stem in ("penalties", "page")}
+    assert command(*words, "--records-out", file)[0] == 0
+    assert command(*words, "--records", file)[:2] == (0, out)
+    assert {path: path.read_bytes() for path in before} == before
+    code, _, said = command(*words, "--records", file, "--settings", "1,2")
+    assert code == 2
+    assert "lack the penalties of 2 trainings" in said
     code, out, _ = command(*words[:-2], "--settings", "1", "--json")
     assert json.loads(out)["settings"][0]["setting"] == "1 (Bad Domain)"
 
@@ -80,3 +91,21 @@ def test_bad_words_are_one_line_and_code_two(command, tmp_path, words, says):
     assert code == 2
     assert says in err
     assert err.count("\n") == 1
+
+
+def test_readings(monkeypatch, command, tmp_path):
+    tiny = readings.Profile(seeds=2, levels=(2, 1, 1, 1), steps={"2": 2})
+    monkeypatch.setitem(readings.PROFILES, "quick", tiny)
+    file, page = tmp_path / "readings.jsonl.gz", tmp_path / "page.md"
+    words = ("bench", "readings", "--jobs", 1, "--page", page, "--figures", tmp_path / "figures")
+    code, out, err = command(*words, "--out", tmp_path / "out", "--records-out", file)
+    assert code == 0, err
+    assert "of 6 readings by accuracy" in out
+    folders = [tmp_path / name for name in ("figures", "tables")]
+    made = {path: path.read_bytes() for path in (page, *(path for folder in folders for path in folder.iterdir()))}
+    assert {path.name for path in made} == {"page.md", "readings.png", "readings.svg", "readings.csv"}
+    assert command(*words, "--out", tmp_path / "other", "--records", file)[:2] == (0, out)
+    assert {path: path.read_bytes() for path in made} == made
+    code, out, _ = command("bench", "readings", "--out", tmp_path / "other", "--records", file, "--json")
+    assert code == 0
+    assert len(json.loads(out)["comparisons"]) == 2 * 2 * (4 + 4 + 6)

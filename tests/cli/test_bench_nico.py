@@ -1,6 +1,7 @@
 """`rpo bench nico` on a small folder in NICO's form, with a small backbone of one's own; the study cut short."""
 
 import importlib.util
+import shutil
 import sys
 from pathlib import Path
 
@@ -70,6 +71,12 @@ def test_tables_from_a_folder_and_lists_and_the_second_time_nothing_is_done(
     assert "0 to do" in out
     assert sorted((tmp_path / "out" / "runs").iterdir()) == records
     assert [path.stat().st_mtime_ns for path in records] == times
+    # From a file of records, without the pictures.
+    file = tmp_path / "nico.jsonl.gz"
+    _, first, _ = command(*words, "--records-out", file)
+    shutil.rmtree(small[1])
+    assert command(*words, "--records", file)[:2] == (0, first)
+    assert (tmp_path / "nico.md").read_text() == page
 
 
 def test_a_small_folder_without_lists_is_enough_if_fewer_rows_are_asked_for(command, small, monkeypatch):

@@ -29,7 +29,7 @@ def small(monkeypatch):
         cached.cache_clear()
 
 
-def test_tables_figures_a_page_and_plain_words(small, command, tmp_path):
+def test_tables_figures_a_page_and_plain_words(small, command, tmp_path, monkeypatch):
     words = ("bench", "real", "--tables", "exam,contraception", "--seeds", 1, "--jobs", 1, "--out", tmp_path / "out")
     code, out, err = command(*words, "--page", tmp_path / "page.md", "--frozen", "abc123")
     assert code == 0, err
@@ -43,8 +43,15 @@ def test_tables_figures_a_page_and_plain_words(small, command, tmp_path):
     assert made == {*figures, "errors.csv", "summary.csv", "gains.csv"}
     assert len(list((tmp_path / "out" / "runs").iterdir())) == 2 * 14
     before = (tmp_path / "page.md").read_bytes(), (tmp_path / "out" / "real.png").read_bytes()
-    code, again, _ = command(*words, "--page", tmp_path / "page.md", "--frozen", "abc123")
+    file = tmp_path / "real.jsonl.gz"
+    code, again, _ = command(*words, "--page", tmp_path / "page.md", "--frozen", "abc123", "--records-out", file)
     assert again == out
+    assert before == ((tmp_path / "page.md").read_bytes(), (tmp_path / "out" / "real.png").read_bytes())
+    # From the records alone, whatever is installed here.
+    with monkeypatch.context() as without:
+        without.setattr("rpo.paper.real.study.installed", lambda _: False)
+        code, again, err = command(*words, "--page", tmp_path / "page.md", "--frozen", "abc123", "--records", file)
+    assert (code, again, err) == (0, out, "")
     assert before == ((tmp_path / "page.md").read_bytes(), (tmp_path / "out" / "real.png").read_bytes())
     code, out, _ = command(*words, "--json")
     found = json.loads(out)

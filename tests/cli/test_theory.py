@@ -21,14 +21,24 @@ def test_tables_and_figures(tmp_path: Path) -> None:
         "bad-second-domain-profiles.svg",
         "bad-second-domain-lambda.svg",
         "bad-second-domain-rho.svg",
+        "index.md",
     }
+    # It ends with what it comes to, and with what its figures show.
+    end = result.output[result.output.index("Conclusions") :]
+    assert "- Theorem 1, variance against the exact solver: as printed +" in end
+    assert "- η, printed, raw: against uniform penalties a lower risk in 0 of 1 problems, a higher one in 1" in end
+    assert "- PROBLEM-rho.svg: density and noise" in end
+    page = (tmp_path / "figures" / "index.md").read_text()
+    assert page.count("](bad-second-domain-") == 3
+    assert "- λ: the printed formula gives" in page
 
 
 def test_json_holds_the_tables(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["theory", *FAST, "--json", "--no-figures", "--lam", "1e-3", "--seed", "3"])
     assert result.exit_code == 0, result.output
     tables = json.loads(result.stdout)
-    assert set(tables) == {"theorem", "lambda", "rho", "eta", "figures"}
+    assert set(tables) == {"theorem", "lambda", "rho", "eta", "conclusions", "figures"}
+    assert tables["conclusions"]
     assert tables["figures"] == []
     assert [row["quantity"] for row in tables["theorem"]] == ["bias²", "variance", "risk"]
     variance = tables["theorem"][1]

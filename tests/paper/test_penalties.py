@@ -73,10 +73,13 @@ def test_what_is_found_by_hand():
 
 def test_the_four_panels_and_the_page(tmp_path):
     found = [hand_made(), FoundPenalties(colored_setting(7), hand_made().eta, hand_made().rho)]
-    figure = penalties_figure(found, "sklearn")
-    titles = [axis.get_title() for axis in figure.axes]
-    assert titles.count("ρ of each domain and digit: smoothness asked for") == 2
-    assert "setting 7 (Bad Group): bad cells in blue" in titles
+    figure = penalties_figure(found)
+    assert [axis.get_title(loc="left") for axis in figure.axes] == [
+        "setting 1 (Bad Domain): ρ by domain and digit",
+        "setting 7 (Bad Group): ρ by domain and digit",
+    ]
+    framed = [{(round(p.get_y() + 0.45), round(p.get_x() + 0.47)) for p in axis.patches} for axis in figure.axes]
+    assert framed == [set(one.setting.cells) for one in found]
     page = tmp_path / "page.md"
     put_on_page(page, found, "rpo bench penalties", tmp_path / "penalties.svg")
     put_on_page(page, found, "rpo bench penalties --settings all", None)

@@ -9,8 +9,6 @@ import pytest
 from scipy import stats
 
 from rpo.exceptions import InputError
-from rpo.studies.figures import write_figure
-from rpo.studies.page import marks, put, study_section
 from rpo.studies.render import to_csv, to_html, to_json, to_latex, to_markdown, to_rich
 from rpo.studies.results import check_correction, make_results
 from rpo.studies.selection import get_rule
@@ -129,34 +127,3 @@ def test_csv_has_every_seed_and_both_p(study, records):
     assert float(row["difference"]) == pytest.approx(8.1667)
     found = json.loads(json.dumps(to_json(table_of(study, records)), allow_nan=False))
     assert found["cells"][0]["values"] == {"0": 10.0, "1": 11.0, "2": 12.5}
-
-
-def test_figures_are_png_and_svg_and_always_the_same_bytes(study, records, tmp_path):
-    table = table_of(study, records)
-    first = write_figure(table, tmp_path / "a", "small")
-    second = write_figure(table, tmp_path / "b", "small")
-    assert [path.suffix for path in first] == [".png", ".svg"]
-    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
-    assert first[0].read_bytes().startswith(b"\x89PNG")
-    assert first[1].read_text().startswith("<?xml")
-
-
-def test_the_page_keeps_what_people_wrote(study, records, tmp_path):
-    page, figure = tmp_path / "docs" / "small.md", tmp_path / "figures" / "small.svg"
-    tables = [table_of(study, records), table_of(study, records, "oracle")]
-    page.parent.mkdir()
-    begin, end = marks("small")
-    page.write_text(f"# Mine\n\n{begin}\nold figures\n{end}\n\nMy discussion.\n")
-    block = study_section(tables, "rpo bench small", ["It is so."], figure, page)
-    put(page, "small", block)
-    text = page.read_text()
-    assert text.startswith("# Mine\n")
-    assert text.endswith("\n\nMy discussion.\n")
-    assert "old figures" not in text
-    for words in ("Made by `rpo bench small`", "(../figures/small.svg)", "It is so.", r"11.17 ± 1.26\*\*\*", "oracle"):
-        assert words in text
-    put(page, "small", block)
-    assert page.read_text() == text
-    put(page, "large", "Another study.")
-    assert page.read_text().endswith("<!-- large: begin -->\nAnother study.\n<!-- large: end -->\n")
-    assert page.read_text().startswith(text.rstrip())

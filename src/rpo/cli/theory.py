@@ -26,7 +26,7 @@ def theory(
     list_problems: Annotated[bool, typer.Option("--list", help="List the problems and exit.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")] = False,
 ) -> None:
-    """Compare Theorem 1 and Proposition 1 with an exact solver, in tables and figures.
+    """Compare Theorem 1 and Proposition 1 with an exact solver, in tables, figures and conclusions.
 
     [bold]Examples[/bold]
 
@@ -43,7 +43,8 @@ def theory(
     from rich.progress import Progress
 
     from rpo.exceptions import InputError
-    from rpo.paper.theory import compare, problems
+    from rpo.io import write_whole
+    from rpo.paper.theory import compare, problems, words
 
     if list_problems:
         for name in problems.names():
@@ -74,12 +75,22 @@ def theory(
 
                 written += write(each, eta, lambdas[0], out, **simulation)
             progress.advance(task)
+    lines = words.conclusions(tables)
+    if written:
+        write_whole(out / "index.md", words.page(lines, written))
     if as_json:
-        typer.echo(json.dumps(tables | {"figures": [str(path) for path in written]}, ensure_ascii=False, indent=1))
+        said = {"conclusions": lines, "figures": [str(path) for path in written]}
+        typer.echo(json.dumps(tables | said, ensure_ascii=False, indent=1))
         return
     _print(tables)
+    typer.echo("Conclusions\n")
+    for line in lines:
+        typer.echo(f"- {line}")
     if written:
-        typer.echo(f"{len(written)} figures in {out}")
+        typer.echo(f"\n{len(written)} figures in {out}, all of them on the page {out / 'index.md'}:\n")
+        for name, shows in words.FIGURES.items():
+            typer.echo(f"- PROBLEM-{name}.svg: {shows}")
+        typer.echo(f"\nPROBLEM is one of {', '.join(each.name for each in chosen)}.")
 
 
 TITLES = {

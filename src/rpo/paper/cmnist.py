@@ -21,7 +21,8 @@ SETTINGS = tuple(range(1, 15))
 RPO, SAME_FORM = "RPO", "IRM + lip, same sum form"
 PERMUTED, UNIFORM = "RPO, penalties permuted", "RPO, penalties uniform"
 COMPARISON, OURS, CONTROLS = "Comparison methods", "RPO", "Controls"
-MAIN = ("ERM + l2", "IRM + l2", "IRM + lip", RPO, SAME_FORM, PERMUTED, UNIFORM)
+PEN, LIP = "RPO-Pen", "RPO-Lip"
+MAIN = ("ERM + l2", "IRM + l2", "IRM + lip", "V-REx", PEN, LIP, RPO, SAME_FORM, PERMUTED, UNIFORM)
 
 PROFILES = {
     "quick": Profile(seeds=2, steps=200),
@@ -82,8 +83,8 @@ def fair() -> tuple[Row, ...]:
     """
     strength = grid(strength=STRENGTH)
     return (
-        Row("RPO-Pen", "rpo-pen", strength, FAIR, section=OURS),
-        Row("RPO-Lip", "rpo-lip", strength, FAIR, section=OURS),
+        Row(PEN, "rpo-pen", strength, FAIR, section=OURS),
+        Row(LIP, "rpo-lip", strength, FAIR, section=OURS),
         Row(RPO, "rpo", strength, FAIR, section=OURS),
         Row(PERMUTED, "rpo-permuted", strength, FAIR, section=CONTROLS, ranked=False),
     )
@@ -93,8 +94,8 @@ def literal() -> tuple[Row, ...]:
     """RPO, its ablations and controls to the paper's letter, nothing tuned."""
     same = {**SPLIT, "reduction": "sum"}
     return (
-        Row("RPO-Pen", "rpo-pen", options=LITERAL, section=OURS),
-        Row("RPO-Lip", "rpo-lip", options=LITERAL, section=OURS),
+        Row(PEN, "rpo-pen", options=LITERAL, section=OURS),
+        Row(LIP, "rpo-lip", options=LITERAL, section=OURS),
         Row(RPO, "rpo", options=LITERAL, section=OURS),
         Row(SAME_FORM, "irm-lip", grid({"lam": "formula"}, eta=(1.0,)), same, section=CONTROLS, ranked=False),
         Row(PERMUTED, "rpo-permuted", options=LITERAL, section=CONTROLS, ranked=False),
@@ -105,7 +106,7 @@ def literal() -> tuple[Row, ...]:
 def columns(data: Mapping[str, DataSpec]) -> tuple[Setting, ...]:
     """Each data set in accuracy and in AUC."""
     return tuple(
-        Setting(f"{label}, {METRICS[metric].words}", spec, metric=metric)
+        Setting(f"{label}, {METRICS[metric].words}", spec, metric=metric, panel=label, mark=METRICS[metric].words)
         for label, spec in data.items()
         for metric in ("accuracy", "auc")
     )
@@ -166,9 +167,8 @@ def cmnist(
     [('cmnist', 31), ('cmnist-literal', 33)]
     """
     if methods not in ("all", "main"):
-        raise InputError(
-            f"methods must be 'all', or 'main' for {', '.join(MAIN[:4])} and the controls, got {methods!r}"
-        )
+        main = f"{', '.join(MAIN[:4])}, {RPO}, its halves and controls"
+        raise InputError(f"methods must be 'all', or 'main' for {main}, got {methods!r}")
     others = tuple(row for row in comparison() if methods == "all" or row.label in MAIN)
     ours = [tuple(row for row in rows if methods == "all" or row.label in MAIN) for rows in (fair(), literal())]
     where = columns(data_of(numbers_of(settings), digits))
@@ -178,8 +178,15 @@ def cmnist(
     untuned = build(f"{name}-literal", (*others, *ours[1]), where)
     untuned = replace(untuned, rows=tuple(replace(row, grid=row.grid[:1]) for row in untuned.rows))
     return [
-        View(name, tuned, "Colored-MNIST: everybody in the same form, tuned alike", summary),
-        View(f"{name}-literal", untuned, "Colored-MNIST: the paper's letter", summary, rule="formula"),
+        View(name, tuned, "Colored-MNIST: everybody in the same form, tuned alike", summary, answers=answers(where)),
+        View(
+            f"{name}-literal",
+            untuned,
+            "Colored-MNIST: the paper's letter",
+            summary,
+            rule="formula",
+            answers=answers(where),
+        ),
     ]
 
 
@@ -204,9 +211,15 @@ def summary(results: Results) -> list[str]:
     else:
         what = "IRM + lip, which is RPO with its penalties made uniform, and RPO's own penalties permuted"
         said = controls(results, what, (), ("IRM + lip", PERMUTED))
-    where = (
-        [across(results, COMPARISON)]
-        if results.tall
-        else [ranking(results, s, COMPARISON) for s in results.study.settings]
+    if results.tall:
+        return [across(results, COMPARISON), said]
+    first, others = (
+        [ranking(results, s, COMPARISON) for s in results.study.settings if (s.metric == "accuracy") is is_first]
+        for is_first in (True, False)
     )
-    return [*where, said]
+    return [*first, said, *others]
+
+
+def answers(settings: Sequence[Setting]) -> int:
+    """How many of the words stand on a page: those on accuracy and on the controls."""
+    return sum(setting.metric == "accuracy" for setting in settings) + 1

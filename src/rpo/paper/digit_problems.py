@@ -1,5 +1,6 @@
 """Coloured digits as a run needs them."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,18 @@ def colored(**options: Any) -> Problem:
     """Colored-MNIST (`rpo.paper.data.colored_mnist`), strata by digit; a fifth of the rows is for validation."""
     drawn = colored_mnist(**options)
     return _coloured(drawn, np.ones(len(drawn.y)), options["seed"])
+
+
+@problem("colored-twice")
+@same_options(colored_mnist)
+def colored_twice(**options: Any) -> Problem:
+    """Colored-MNIST with a second test domain, `clean`, whose labels are not turned; what is trained on is the same.
+
+    Colours follow the label in it as it is, so that its pictures are others, too.
+    """
+    found = colored(**options)
+    clean = colored(**{**options, "test_label_noise": 0.0})
+    return replace(found, tests={**found.tests, "clean": clean.tests["test"]})
 
 
 @problem("digits")

@@ -5,7 +5,7 @@ from dataclasses import replace
 from statistics import fmean
 
 from rpo.functional.significance import compare
-from rpo.paper.cmnist import COMPARISON, CONTROLS, RPO, columns, comparison, fair, literal, summary
+from rpo.paper.cmnist import COMPARISON, CONTROLS, RPO, answers, columns, comparison, fair, literal, summary
 from rpo.studies.figures import View
 from rpo.studies.specification import DataSpec, Training
 from rpo.studies.store import Record
@@ -16,7 +16,7 @@ SETTING = 13  # the paper's corruption of NICO
 
 PROFILES = {
     "quick": Profile(seeds=3, steps=300, grid=2),
-    "paper": Profile(seeds=5, steps=300, grid=3),
+    "paper": Profile(seeds=10, steps=300, grid=2),
 }
 HEAD, CHANNELS, BATCH = (64,), (16, 32, 64), 64
 SCREENED = "ERM, screened features"
@@ -86,9 +86,14 @@ def heads(data: DataSpec, profile: str, seeds: int | None = None, *, leave_one_o
         leave_one_out=False,
     )
     where = {"photos": "Photos", "nico": "NICO"}[data.name]
+    titles = [
+        f"{where}, frozen features: {words}"
+        for words in ("everybody in the same form, tuned alike", "the paper's letter")
+    ]
+    count = answers(tuned.settings)
     return [
-        View(tuned.name, tuned, f"{where}, frozen features: everybody in the same form, tuned alike", summary),
-        View(untuned.name, untuned, f"{where}, frozen features: the paper's letter", summary, rule="formula"),
+        View(tuned.name, tuned, titles[0], summary, answers=count),
+        View(untuned.name, untuned, titles[1], summary, rule="formula", answers=count),
     ]
 
 
@@ -111,7 +116,7 @@ def through(data: DataSpec, profile: str, seeds: int | None = None) -> View:
     )
     where = {"photos": "Photos", "nico": "NICO"}[data.name]
     title = f"{where}, from pixels: convolutions trained end to end"
-    return View(study.name, study, title, summary, rule="formula")
+    return View(study.name, study, title, summary, rule="formula", answers=answers(study.settings))
 
 
 def ladders(profile: str, seeds: int | None = None, data: DataSpec | None = None) -> dict[str, Study]:

@@ -5,6 +5,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +13,12 @@ import torch
 from numpy.typing import NDArray
 
 from rpo.engine import Config, mlp, train
+from rpo.exceptions import InputError
 from rpo.io import Bar, Show
+from rpo.methods import get_method
 from rpo.paper.cmnist import BATCH, HIDDEN, LITERAL, PROFILES
-from rpo.paper.data.colored import DOMAINS, Setting, colored_mnist, colored_setting
+from rpo.paper.data.colored import DOMAINS, Setting, colored_setting
+from rpo.studies.figures import MOST_PANELS, WIDTH
 from rpo.studies.page import link, put
 from rpo.studies.problems import load
 from rpo.studies.specification import DataSpec
@@ -23,10 +27,13 @@ from rpo.studies.study import get_profile
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_DRAWN = 4
+MOST_DRAWN = MOST_PANELS
+FRAME = "#c1440e"
+CAPTION = (
+    "*Means over seeds of the penalties by Proposition 1. Framed: the bad cells; η of bad domains in the same colour.*"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,17 +74,36 @@ class FoundPenalties:
         return np.asarray(self.eta.max(1) / self.eta.min(1))
 
 
+# What is kept of a setting and seed: η `(E,)` and ρ `(E, K)`, by a name that says all that decides them.
+Kept = dict[str, dict[str, Any]]
+
+
+def name_of(number: int, seed: int, steps: int, digits: str) -> str:
+    """What the penalties of a setting and seed are kept under.
+
+    >>> name_of(1, 0, 200, "sklearn").partition(": ")[2]
+    'setting 1 of sklearn, seed 0, 200 steps'
+    """
+    return f"rpo {get_method('rpo').version}: setting {number} of {digits}, seed {seed}, {steps} steps"
+
+
+def train_penalties(number: int, seed: int, steps: int, digits: str = "mnist") -> dict[str, Any]:
+    """Stage 1 of RPO in the paper's form, and Proposition 1."""
+    data = load(DataSpec(name="colored", options={"setting": number, "digits": digits}), seed).train
+    config = Config(steps=steps, batch_size=BATCH, device="cpu", progress=False)
+    build = partial(mlp, data.row_shape[0], 1, HIDDEN)
+    found = train("rpo", build, data, seeds=[seed], options=LITERAL, config=config, until=0).check()
+    return {name: found.snapshot.state[name][0].double().tolist() for name in ("eta", "rho")}
+
+
 def find_penalties(number: int, seeds: Sequence[int], steps: int, digits: str = "mnist") -> FoundPenalties:
-    """Stage 1 of RPO in the paper's form, and Proposition 1, for each seed."""
-    eta, rho = [], []
-    for seed in seeds:
-        data = load(DataSpec(name="colored", options={"setting": number, "digits": digits}), seed).train
-        config = Config(steps=steps, batch_size=BATCH, device="cpu", progress=False)
-        build = partial(mlp, data.row_shape[0], 1, HIDDEN)
-        found = train("rpo", build, data, seeds=[seed], options=LITERAL, config=config, until=0).check()
-        eta.append(found.snapshot.state["eta"][0].double().numpy())
-        rho.append(found.snapshot.state["rho"][0].double().numpy())
-    return FoundPenalties(colored_setting(number), np.stack(eta), np.stack(rho))
+    """The penalties of one setting, each seed trained."""
+    return _together(number, [train_penalties(number, seed, steps, digits) for seed in seeds])
+
+
+def _together(number: int, trained: Sequence[dict[str, Any]]) -> FoundPenalties:
+    eta, rho = (np.array([one[name] for one in trained], dtype=np.float64) for name in ("eta", "rho"))
+    return FoundPenalties(colored_setting(number), eta, rho)
 
 
 def penalties(
@@ -87,25 +113,43 @@ def penalties(
     seeds: int | None = None,
     digits: str = "mnist",
     progress: Show = "auto",
-) -> list[FoundPenalties]:
-    """The penalties of some settings.
+) -> Kept:
+    """The penalties of some settings, by name.
 
-    >>> found = penalties([1], seeds=2, digits="sklearn", progress=False)[0]
+    >>> kept = penalties([1], seeds=2, digits="sklearn", progress=False)
+    >>> found = found_in(kept, [1], seeds=2, digits="sklearn")[0]
     >>> found.eta.shape, found.rho.shape, found.cells_found.tolist()
     ((2, 3), (2, 3, 10), [True, True])
     """
     size = get_profile(PROFILES, profile, seeds)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
+    kept = {}
     try:
-        with Bar(len(numbers), "penalties", progress) as bar:
-            found = []
-            for number in numbers:
-                found.append(find_penalties(number, range(size.seeds), size.steps, digits))
+        with Bar(len(numbers) * size.seeds, "penalties", progress) as bar:
+            for number, seed in product(numbers, range(size.seeds)):
+                kept[name_of(number, seed, size.steps, digits)] = train_penalties(number, seed, size.steps, digits)
                 bar.advance()
     finally:
         torch.set_num_threads(threads)
-    return found
+    return kept
+
+
+def found_in(
+    kept: Kept, numbers: Sequence[int], profile: str = "quick", *, seeds: int | None = None, digits: str = "mnist"
+) -> list[FoundPenalties]:
+    """What is kept, setting by setting; what is not there, or is something else, is an error."""
+    size = get_profile(PROFILES, profile, seeds)
+    names = {n: [name_of(n, seed, size.steps, digits) for seed in range(size.seeds)] for n in numbers}
+    if missing := [name for some in names.values() for name in some if name not in kept]:
+        raise InputError(
+            f"the records lack the penalties of {len(missing)} trainings (the first: {missing[0]!r}): use the options "
+            "they were written with, or omit --records"
+        )
+    try:
+        return [_together(number, [kept[name] for name in names[number]]) for number in numbers]
+    except (KeyError, TypeError, ValueError):
+        raise InputError("the records do not contain penalties: use those of this study") from None
 
 
 def lines_of(found: Sequence[FoundPenalties]) -> list[dict[str, Any]]:
@@ -153,61 +197,34 @@ def put_on_page(page: "Path", found: Sequence[FoundPenalties], command: str, fig
     parts = [f"Made by `{command}`.", "", f"| {' | '.join(heads)} |", f"|---|{'---:|' * (len(heads) - 1)}"]
     parts += [f"| {' | '.join(str(value) for value in line.values())} |" for line in lines]
     if figure is not None:
-        parts += ["", f"![Settings and the penalties found in them]({link(figure, page)})"]
+        parts += ["", f"![The penalties found]({link(figure, page)})", "", CAPTION]
     put(page, "penalties" if figure is not None else "penalties-all", "\n".join(parts))
 
 
-def penalties_figure(found: Sequence[FoundPenalties], digits: str = "mnist") -> "Figure":
-    """The paper's panels: each setting above, bad cells on blue ground; what RPO makes of it below, mean of seeds."""
+def penalties_figure(found: Sequence[FoundPenalties]) -> "Figure":
+    """A panel a setting: ρ of each domain and digit, mean of seeds, bad cells framed; η of each domain beside it."""
     from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
 
-    figure = Figure(figsize=(6.6 * len(found), 5.6), layout="constrained")
-    axes = figure.subplots(
-        2, 2 * len(found), squeeze=False, gridspec_kw={"width_ratios": [5, 1] * len(found), "height_ratios": [1, 1]}
-    )
-    for place, one in enumerate(found):
-        (above, blank), (below, bars) = (axes[line, 2 * place : 2 * place + 2] for line in (0, 1))
-        blank.axis("off")
-        _draw_setting(above, one, digits)
-        _draw_rho(below, one)
-        _draw_eta(bars, one)
-    seeds = len(found[0].eta)
-    figure.suptitle(
-        f"Settings, and the penalties RPO finds in them (Proposition 1, means of {seeds} seeds)", fontsize=11
-    )
+    figure = Figure(figsize=(WIDTH, 0.3 + 1.65 * len(found)), layout="constrained")
+    axes = figure.subplots(len(found), 1, squeeze=False)[:, 0]
+    for axis, one in zip(axes, found, strict=True):
+        rho, eta = one.rho.mean(0), one.eta.mean(0)
+        axis.imshow(rho, cmap="Blues", vmin=0, vmax=1.25 * rho.max(), aspect="auto")
+        for e, k in np.ndindex(rho.shape):
+            ink = "white" if rho[e, k] > 0.7 * rho.max() else "black"
+            axis.text(k, e, f"{rho[e, k]:.1f}", ha="center", va="center", fontsize=9, color=ink)
+            if one.bad[e, k]:
+                axis.add_patch(Rectangle((k - 0.47, e - 0.45), 0.94, 0.9, fill=False, edgecolor=FRAME, linewidth=2))
+        for e in range(DOMAINS):
+            axis.text(
+                9.65, e, f"η {eta[e]:.3g}", va="center", fontsize=9.5, color=FRAME if e in one.bad_domains else "black"
+            )
+        axis.set_title(
+            f"setting {one.setting.number} ({one.setting.kind}): ρ by domain and digit", fontsize=10, loc="left"
+        )
+        axis.set_xticks(range(10), [str(k) for k in range(10)], fontsize=9)
+        axis.set_yticks(range(DOMAINS), [f"domain {e}" for e in range(DOMAINS)], fontsize=9)
+        axis.tick_params(length=0)
+        axis.spines[:].set_visible(False)
     return figure
-
-
-def _draw_setting(axis: "Axes", one: FoundPenalties, digits: Any) -> None:
-    from rpo.paper.data.illustration import GAP, mosaic
-
-    data = colored_mnist(one.setting.number, digits=digits)
-    axis.imshow(mosaic(data))
-    side = data.images.shape[1] + GAP
-    axis.set(title=f"setting {one.setting.number} ({one.setting.kind}): bad cells in blue")
-    axis.set_xticks([(k + 0.5) * side for k in range(10)], [str(k) for k in range(10)])
-    axis.set_yticks([(e + 0.5) * side for e in range(DOMAINS)], [f"D{e}" for e in range(DOMAINS)])
-    axis.tick_params(length=0)
-
-
-def _draw_rho(axis: "Axes", one: FoundPenalties) -> None:
-    mean = one.rho.mean(0)
-    axis.imshow(mean, cmap="Blues", vmin=0, vmax=1.25 * mean.max(), aspect="auto")
-    for e, k in np.ndindex(mean.shape):
-        ink = "white" if mean[e, k] > 0.7 * mean.max() else "black"
-        axis.text(k, e, f"{mean[e, k]:.1f}", ha="center", va="center", fontsize=8, color=ink)
-    axis.set(title="ρ of each domain and digit: smoothness asked for")
-    axis.set_xticks(range(10))
-    axis.set_yticks(range(DOMAINS), [f"D{e}" for e in range(DOMAINS)])
-    axis.tick_params(length=0)
-
-
-def _draw_eta(axis: "Axes", one: FoundPenalties) -> None:
-    mean = one.eta.mean(0)
-    axis.barh(range(DOMAINS), mean, color="#1f4e8c", height=0.6)
-    for e, value in enumerate(mean):
-        axis.text(value, e, f" {value:.2g}", va="center", fontsize=8)
-    axis.set(title="η", xlim=(0, 1.35 * mean.max()), xticks=[])
-    axis.set_ylim(DOMAINS - 0.5, -0.5)
-    axis.set_yticks([])
-    axis.spines[["top", "right", "bottom"]].set_visible(False)

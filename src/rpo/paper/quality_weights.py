@@ -23,6 +23,8 @@ JUDGED, JUDGED_PERMUTED, JUDGED_UNIFORM = "judged rows", "judged rows, weights p
 OURS, STEPS, CONTROLS, OTHERS = "Quality weights", "One step off", "Controls", "Other methods"
 RIVALS = {WEIGHTS: (IRM, PERMUTED, UNIFORM), JUDGED: (IRM, JUDGED_PERMUTED, JUDGED_UNIFORM)}
 """What each of the two has to be better than: its controls are its own."""
+SHOWN = (WEIGHTS, UNIFORM, PERMUTED, KNOWN, JUDGED, IRM)
+"""Rows on a page of many kinds."""
 
 # Seeds below 300 are for looking: the scheme was chosen on 0–9, and again on 100–129 and on 200–239 when it had failed
 # there. 300–339 were looked at once, before rows could be judged; the figures to quote are of seeds from 500 on.
@@ -107,21 +109,23 @@ def settings(kind: str, noisy: str = "all") -> tuple[Setting, ...]:
 
 def _clean() -> Iterator[Setting]:
     for table, (words, columns) in product(("cigar", "wage"), (("", "all"), (", no spurious", "causal"))):
-        yield Setting(f"{table.title()}{words}", _confounded(table, columns=columns))
+        mark = words.removeprefix(", ") or "confounded"
+        yield Setting(f"{table.title()}{words}", _confounded(table, columns=columns), panel=table.title(), mark=mark)
     yield Setting("Radon", DataSpec(name="counties"))
 
 
 def _radon() -> Iterator[Setting]:
     for percent, (share, noise, _) in SEVERITY.items():
-        yield Setting(
-            f"Radon {percent} %", DataSpec(name="counties", options={"bad_share": share, "label_noise": noise})
-        )
+        data = DataSpec(name="counties", options={"bad_share": share, "label_noise": noise})
+        yield Setting(f"Radon {percent} %", data, panel="Radon", mark=f"{percent} %")
 
 
 def _corrupted(**kind: JsonValue) -> Iterator[Setting]:
     for table, (percent, (share, noise, keep)) in product(("cigar", "wage"), SEVERITY.items()):
         options = {"quality": "cells", "bad_share": share, "label_noise": noise, "keep": keep, **kind}
-        yield Setting(f"{table.title()} {percent} %", _confounded(table, **options))
+        yield Setting(
+            f"{table.title()} {percent} %", _confounded(table, **options), panel=table.title(), mark=f"{percent} %"
+        )
 
 
 def _digits() -> Iterator[Setting]:
@@ -130,10 +134,12 @@ def _digits() -> Iterator[Setting]:
         "flips after": {},
         "colour by chance": {"colours": "chance"},
     }
-    yield Setting("clean", DataSpec(name="digits"), metric="accuracy")
+    follows, chance = "colour follows the label", "colour by chance"
+    yield Setting("clean", DataSpec(name="digits"), metric="accuracy", panel=follows, mark="clean")
     for (words, options), (percent, (share, flip)) in product(kinds.items(), FLIPS.items()):
         data = DataSpec(name="digits", options={"bad_share": share, "flip": flip, **options})
-        yield Setting(f"{words} {percent} %", data, metric="accuracy")
+        panel, mark = (chance, "") if words == chance else (follows, f"{words.split()[1]} ")
+        yield Setting(f"{words} {percent} %", data, metric="accuracy", panel=panel, mark=f"{mark}{percent} %")
 
 
 def _fresh() -> Iterator[Setting]:
@@ -146,7 +152,7 @@ def _fresh() -> Iterator[Setting]:
         "no spurious": {**bad, "columns": "causal", "bad_share": 0.4, "label_noise": 1.0, "keep": 0.5},
     }
     for table, (words, options) in product(("cigar", "wage"), kinds.items()):
-        yield Setting(f"{table.title()}, {words}", _confounded(table, **options))
+        yield Setting(f"{table.title()}, {words}", _confounded(table, **options), panel=table.title(), mark=words)
 
 
 def _new() -> Iterator[Setting]:
@@ -158,14 +164,16 @@ def _new() -> Iterator[Setting]:
         "scarce and noisy": {**bad, "columns": "causal", "bad_share": 0.4, "label_noise": 2.0, "keep": 0.3},
     }
     for table, (words, options) in product(("cigar", "wage"), kinds.items()):
-        yield Setting(f"{table.title()}, {words}", _confounded(table, **options))
+        yield Setting(f"{table.title()}, {words}", _confounded(table, **options), panel=table.title(), mark=words)
 
 
 def _natural() -> Iterator[Setting]:
-    yield Setting("Cigar by region", DataSpec(name="regions"))
+    whole = "Cigar by region"
+    yield Setting(whole, DataSpec(name="regions"), panel=whole, mark="as it is")
     for percent in (30, 50):
         share, noise, _ = SEVERITY[percent]
-        yield Setting(f"{percent} %", DataSpec(name="regions", options={"bad_share": share, "label_noise": noise}))
+        data = DataSpec(name="regions", options={"bad_share": share, "label_noise": noise})
+        yield Setting(f"{percent} %", data, panel=whole, mark=f"{percent} %")
 
 
 def _confounded(table: str, **options: JsonValue) -> DataSpec:
@@ -235,6 +243,8 @@ def quality_weights(
             KINDS[kind][0].upper() + KINDS[kind][1:],
             summary,
             rule="formula",
+            answers=len(RIVALS),
+            brief=SHOWN if methods == "main" else (),
         )
         for kind in asked
     ]
@@ -242,12 +252,10 @@ def quality_weights(
 
 def summary(results: Results) -> list[str]:
     """What the weights gain over their controls and over IRM + lip, each comparison corrected for all of its kind."""
-    said = []
-    for ours, rivals in RIVALS.items():
-        p = _sure(results, ours, rivals)
-        said += [_held(results, ours, p), *(_against(results, ours, rival, p) for rival in rivals)]
+    sure = {ours: _sure(results, ours, rivals) for ours, rivals in RIVALS.items()}
     return [
-        *said,
+        *(_held(results, ours, p) for ours, p in sure.items()),
+        *(_against(results, ours, rival, p) for ours, p in sure.items() for rival in RIVALS[ours]),
         *(
             _interval(results, setting, ours, rival)
             for ours, rival in ((WEIGHTS, UNIFORM), (JUDGED, JUDGED_UNIFORM), (JUDGED, WEIGHTS))

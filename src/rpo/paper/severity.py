@@ -6,8 +6,8 @@ from functools import partial
 from pydantic import JsonValue
 
 from rpo.functional.significance import SURE
-from rpo.paper.cmnist import MAIN, PERMUTED, RPO, comparison, fair, make
-from rpo.studies.figures import Curve, View, curves_figure
+from rpo.paper.cmnist import PERMUTED, RPO, comparison, fair, make
+from rpo.studies.figures import CONFIDENCE, Curve, View, curves_figure
 from rpo.studies.results import Results
 from rpo.studies.specification import DataSpec
 from rpo.studies.study import Setting, Study
@@ -17,6 +17,7 @@ TITLE = "Colored-MNIST: accuracy as the corruption grows"
 USUAL = {"bad_share": 0.3, "flip": 0.3, "keep": 0.1}
 
 
+ROWS = ("ERM + l2", "IRM + l2", "IRM + lip", RPO, PERMUTED)
 CURVES = (
     Curve("bad_share", "share of bad cells", (0.0, 0.1, 0.2, 0.3, 0.5)),
     Curve("flip", "labels turned in bad cells", (0.0, 0.15, 0.3, 0.45)),
@@ -39,13 +40,14 @@ def severity(
             options: Mapping[str, JsonValue] = {**USUAL, curve.option: value, "digits": digits}
             data = DataSpec(name="colored", options=dict(options))
             settings.append(Setting(curve.label(value), data, metric="accuracy"))
-    rows = tuple(row for row in (*comparison(), *fair()) if row.label in MAIN)
+    rows = tuple(row for row in (*comparison(), *fair()) if row.label in ROWS)
     return make("severity", rows, tuple(settings), profile, seeds=seeds, leave_one_out=leave_one_out, digits=digits)
 
 
 def view(study: Study) -> View:
     """The study as three curves."""
-    return View("severity", study, TITLE, summary, figure=partial(curves_figure, curves=CURVES))
+    caption = f"Bands: {CONFIDENCE:.0%} intervals of the mean over seeds, by Student's t."
+    return View("severity", study, TITLE, summary, figure=partial(curves_figure, curves=CURVES), caption=caption)
 
 
 def summary(results: Results) -> list[str]:

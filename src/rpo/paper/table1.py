@@ -84,7 +84,12 @@ def rows() -> tuple[Row, ...]:
 def settings() -> tuple[Setting, ...]:
     """Cigar and Wage, clean and corrupted."""
     return tuple(
-        Setting(f"{table.title()} {quality}", DataSpec(name="confounded", options={"table": table, "quality": quality}))
+        Setting(
+            f"{table.title()} {quality}",
+            DataSpec(name="confounded", options={"table": table, "quality": quality}),
+            panel=table.title(),
+            mark=quality,
+        )
         for table, quality in product(("cigar", "wage"), ("clean", "mix"))
     )
 

@@ -1,4 +1,4 @@
-"""Results as figures: bars as the paper draws them; where there are many settings, dots or curves with bands.
+"""Results as figures: dots with deviations, or curves with bands; at most three panels, nothing but data in them.
 
 And `View`, how a study is shown: which rules, under which name and title, beside which quoted figures, in which words.
 """
@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,18 +18,24 @@ from rpo.studies.metrics import METRICS
 from rpo.studies.results import Cell, Correction, Results, make_results
 from rpo.studies.selection import RULES, Rule, get_rule
 from rpo.studies.store import Record
-from rpo.studies.study import Study
+from rpo.studies.study import Setting, Study
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
+WIDTH = 8.0  # inches, whatever is drawn: at 800 pixels a point of type is a pixel and a half
+DPI = 150
+MOST_PANELS = 3
+MARKS_A_LINE = 3
+MOST_MARKS = 5  # beyond these, settings of a panel are faint dots about their mean
+DECADE = 10.0  # values that span more are on a log axis
 # Told apart without colour as well, by their marks.
-INKS = ("#7f7f7f", "#c77b0a", "#2a8c62", "#1f4e8c", "#b04a6e", "#6b4fa0", "#4a9bb5")
-MARKS = ("o", "s", "^", "D", "v", "P", "X")
+INKS = ("#1f4e8c", "#c77b0a", "#2a8c62", "#b04a6e", "#6b4fa0", "#4a9bb5", "#7f7f7f")
+MARKS = ("o", "D", "^", "s", "v", "P", "X")
 CONFIDENCE = 0.95
-COLOURS = {True: "#8fa8c8", False: "#d9d2c3"}
-HIGHLIGHT = "#1f4e8c"
+FAINT, TEXT, RULE = "#9aa4af", "#333333", "#dddddd"
 
 
 @dataclass(frozen=True)
@@ -70,109 +75,191 @@ def save(figure: "Figure", folder: Path, name: str) -> list[Path]:
     with mpl.rc_context({"svg.hashsalt": "rpo", "svg.fonttype": "path"}):
         for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
             buffer = io.BytesIO()
-            figure.savefig(buffer, format=kind, dpi=150, metadata=metadata)
+            figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)
             paths.append(folder / f"{name}.{kind}")
             write_whole(paths[-1], buffer.getvalue())
     return paths
 
 
+def spread(values: Sequence[float], gap: float) -> list[float]:
+    """The values moved apart as little as it takes for labels beside them not to overlap, in the same order.
+
+    >>> spread([0.5, 0.51, 0.9], gap=0.1)
+    [0.455, 0.555, 0.9]
+    """
+    order = sorted(range(len(values)), key=lambda i: values[i])
+    blocks: list[tuple[float, list[int]]] = []  # centre of a block of labels that touch, and who is in it
+    for i in order:
+        blocks.append((values[i], [i]))
+        while len(blocks) > 1 and _end(blocks[-2], gap, 1) > _end(blocks[-1], gap, -1):
+            (_, above), (_, below) = blocks.pop(), blocks.pop()
+            members = [*below, *above]
+            blocks.append((sum(values[j] for j in members) / len(members), members))
+    placed = dict.fromkeys(order, 0.0)
+    for centre, members in blocks:
+        for place, i in enumerate(members):
+            placed[i] = round(centre + (place - (len(members) - 1) / 2) * gap, 9)
+    return [placed[i] for i in range(len(values))]
+
+
+def _end(block: tuple[float, list[int]], gap: float, side: int) -> float:
+    return block[0] + side * len(block[1]) * gap / 2 - side * 1e-12
+
+
 def curves_figure(results: Results, curves: Sequence[Curve]) -> "Figure":
-    """A panel for each curve, settings being points on it."""
+    """A panel for each curve, settings being points on it; lines are named where they end."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(13, 4.9), layout="constrained")
-    for axis, curve in zip(figure.subplots(1, len(curves), sharey=True), curves, strict=True):
-        for row, ink, mark in zip(results.study.rows, INKS, MARKS, strict=False):
+    figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
+    rows = results.study.rows
+    axes = figure.subplots(1, len(curves), sharey=True, squeeze=False)[0]
+    for axis, curve in zip(axes, curves, strict=True):
+        for row, ink, mark in zip(rows, INKS, MARKS, strict=False):
             cells = [results.cell(row.label, curve.label(value)) for value in curve.values]
             means, widths = [cell.mean for cell in cells], [half_width(cell) for cell in cells]
             low, high = ([m + s * w for m, w in zip(means, widths, strict=True)] for s in (-1, 1))
-            axis.plot(curve.values, means, color=ink, marker=mark, markersize=4, label=row.label)
-            axis.fill_between(curve.values, low, high, color=ink, alpha=0.13, linewidth=0)
-        axis.set(xlabel=curve.words)
+            axis.plot(curve.values, means, color=ink, marker=mark, markersize=4, linewidth=1.3)
+            axis.fill_between(curve.values, low, high, color=ink, alpha=0.12, linewidth=0)
+        axis.set_xlabel(curve.words, fontsize=9)
+        axis.tick_params(labelsize=8)
         axis.spines[["top", "right"]].set_visible(False)
-    first = figure.axes[0]
-    bottom, top = first.get_ylim()
-    first.set(ylabel="accuracy in the test domain", ylim=(max(0.0, bottom), min(1.0, top)))
-    figure.legend(*first.get_legend_handles_labels(), frameon=False, fontsize=8, loc="outside right upper")
-    _caption(figure, results, f"bands: {CONFIDENCE:.0%} intervals of the mean over seeds, by Student's t")
+    bottom, top = axes[0].get_ylim()
+    axes[0].set_ylim(max(0.0, bottom), min(1.0, top))
+    axes[0].set_ylabel("accuracy in the test domain", fontsize=9)
+    bottom, top = axes[0].get_ylim()
+    last = curves[-1]
+    ends = [results.cell(row.label, last.label(last.values[-1])).mean for row in rows]
+    known = [(row.label, ink, end) for row, ink, end in zip(rows, INKS, ends, strict=False) if not math.isnan(end)]
+    for (label, ink, _), height in zip(known, spread([end for *_, end in known], 0.06 * (top - bottom)), strict=True):
+        place = {"xy": (1.04, (height - bottom) / (top - bottom)), "xycoords": "axes fraction"}
+        axes[-1].annotate(label, **place, color=ink, fontsize=8, va="center", annotation_clip=False)
     return figure
+
+
+def panels_of(results: Results) -> dict[str, list[Setting]]:
+    """At most three panels with their settings: as the settings say, else one for each metric.
+
+    Results of many settings have their metrics for panels, too.
+    """
+    found: dict[str, list[Setting]] = {}
+    for setting in results.study.settings:
+        found.setdefault(setting.panel or setting.label, []).append(setting)
+    if len(found) <= MOST_PANELS and not results.tall:
+        return found
+    found = {}
+    for setting in results.study.settings:
+        found.setdefault(METRICS[setting.metric].words, []).append(setting)
+    return found
 
 
 def dots_figure(results: Results) -> "Figure":
-    """A panel for each metric, settings from left to right, every method's mean with its deviation."""
+    """Rows from top to bottom, values from left to right: the mean over seeds with its deviation, on a log axis where
+    values span decades.
+
+    A panel with many settings has a faint dot for each, and a mark for their mean.
+    """
     from matplotlib.figure import Figure
 
-    metrics = list(dict.fromkeys(setting.metric for setting in results.study.settings))
-    figure = Figure(figsize=(12, 1.6 + 3.2 * len(metrics)), layout="constrained")
-    rows = results.study.rows
-    for axis, metric in zip(figure.subplots(len(metrics), 1, squeeze=False)[:, 0], metrics, strict=True):
-        settings = [setting for setting in results.study.settings if setting.metric == metric]
-        for place, (row, ink, mark) in enumerate(zip(rows, INKS, MARKS, strict=False)):
-            cells = [results.cell(row.label, setting.label) for setting in settings]
-            at = [x + 0.75 * (place / max(1, len(rows) - 1) - 0.5) for x in range(len(settings))]
-            means, spreads = [cell.mean for cell in cells], [cell.deviation for cell in cells]
-            axis.errorbar(
-                at, means, spreads, fmt=mark, color=ink, markersize=4.5, linewidth=0, elinewidth=1, label=row.label
-            )
-        short = [setting.label.removesuffix(f", {METRICS[metric].words}") for setting in settings]
-        axis.set_xticks(range(len(settings)), [fill(label, 12) for label in short], fontsize=7.5)
-        axis.set_ylabel(METRICS[metric].words)
-        axis.set_xlim(-0.5, len(settings) - 0.5)
-        for edge in range(1, len(settings)):
-            axis.axvline(edge - 0.5, color="#e5e5e5", linewidth=0.8)
-        axis.spines[["top", "right"]].set_visible(False)
-    figure.axes[0].legend(frameon=False, fontsize=8, ncols=len(rows), loc="lower center", bbox_to_anchor=(0.5, 1.0))
-    _caption(figure, results, "bars: standard deviation over seeds")
+    rows, panels = results.study.rows, panels_of(results)
+    figure = Figure(figsize=(WIDTH, 0.9 + 0.2 * len(rows)), layout="constrained")
+    shares = all(METRICS[setting.metric].larger_is_better for setting in results.study.settings)
+    axes = figure.subplots(1, len(panels), sharex=shares, sharey=True, squeeze=False)[0]
+    for axis, (name, settings) in zip(axes, panels.items(), strict=True):
+        _draw_panel(axis, results, settings)
+        metric = METRICS[settings[0].metric]
+        mixed = len({setting.metric for setting in settings}) > 1
+        axis.set_xlabel("" if name == metric.words or mixed else metric.words, fontsize=9)
+        axis.set_title(name, fontsize=10, loc="left", pad=4 + 13 * _lines_of_marks(settings))
+        for place in _borders(results):
+            axis.axhline(place, color=RULE, linewidth=0.8)
+        axis.set_ylim(len(rows) - 0.4, -0.6)
+        axis.tick_params(axis="x", labelsize=8)
+        axis.tick_params(axis="y", length=0)
+        axis.spines[["top", "right", "left"]].set_visible(False)
+    axes[0].set_yticks(range(len(rows)), [row.label for row in rows], fontsize=8.5)
+    for label, row in zip(axes[0].get_yticklabels(), rows, strict=True):
+        label.set_color(TEXT)
+        label.set_fontweight("bold" if row.label == results.study.reference else "normal")
     return figure
 
 
-def _caption(figure: "Figure", results: Results, drawn: str) -> None:
-    figure.suptitle(f"{results.title} ({results.rule.name} selection)", fontsize=11)
-    said = dict(results.protocol)
-    words: Mapping[str, str] = {"drawn": drawn, **{name: said[name] for name in ("values", "selection", "training")}}
-    lines: Sequence[str] = [fill(f"{name}: {text}", 190) for name, text in words.items()]
-    figure.supxlabel("\n".join(lines), fontsize=7, ha="left", x=0.01, color="#444444")
+def _lines_of_marks(settings: Sequence[Setting]) -> int:
+    """How many lines the names of a panel's marks take; none where they need no names."""
+    return math.ceil(len(settings) / MARKS_A_LINE) if 1 < len(settings) <= MOST_MARKS else 0
 
 
-def write_figure(results: Results, folder: Path, name: str) -> list[Path]:
-    """One panel a setting, as PNG and SVG; the protocol is written under the panels. The paths written.
+def _borders(results: Results) -> list[float]:
+    """Where one section ends and the next begins."""
+    sizes = [len(rows) for rows in results.sections().values()]
+    return [sum(sizes[:i]) - 0.5 for i in range(1, len(sizes))]
 
-    Tall results are drawn as dots.
-    """
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
 
-    if results.tall:
-        return save(dots_figure(results), folder, name)
-    rows = results.study.rows
-    panels = len(results.study.settings)
-    with mpl.rc_context({"font.size": 9}):
-        figure = Figure(figsize=(3.4 + 2.9 * panels, 2.4 + 0.3 * len(rows)), layout="constrained")
-        axes = figure.subplots(1, panels, sharey=True, squeeze=False)[0]
-        for axis, setting in zip(axes, results.study.settings, strict=True):
-            metric = METRICS[setting.metric]
-            cells = [results.cell(row.label, setting.label) for row in rows]
-            means = [0.0 if math.isnan(cell.mean) else cell.mean for cell in cells]
-            spreads = [0.0 if math.isnan(cell.deviation) else cell.deviation for cell in cells]
-            colours = [HIGHLIGHT if row.label == results.study.reference else COLOURS[row.ranked] for row in rows]
-            axis.barh(range(len(rows)), means, color=colours, height=0.72)
-            low = [max(0.0, mean - spread) for mean, spread in zip(means, spreads, strict=True)]
-            high = [mean + spread for mean, spread in zip(means, spreads, strict=True)]
-            widths = [b - a for a, b in zip(low, high, strict=True)]
-            axis.barh(range(len(rows)), widths, left=low, color="#555555", height=0.12)
-            reach = max(high, default=1.0) or 1.0
-            for place, (cell, end) in enumerate(zip(cells, high, strict=True)):
-                text = f"{metric.text(cell.mean)} {cell.marks}" if cell.values else "failed"
-                axis.text(end + 0.02 * reach, place, text, va="center", fontsize=8)
-            axis.set(title=setting.label, xlim=(0, 1.42 * reach), xlabel=metric.words)
-            axis.spines[["top", "right"]].set_visible(False)
-            axis.tick_params(axis="y", length=0)
-        axes[0].set_yticks(range(len(rows)), [row.label for row in rows])
-        axes[0].invert_yaxis()
-        figure.suptitle(f"{results.title} ({results.rule.name} selection)", fontsize=11)
-        caption = "\n".join(fill(f"{key}: {words}", 62 * panels) for key, words in results.protocol)
-        figure.supxlabel(caption, fontsize=7, ha="left", x=0.01, color="#444444")
-        return save(figure, folder, name)
+def _draw_panel(axis: "Axes", results: Results, settings: Sequence[Setting]) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    drawn = _draw_many(axis, results, settings) if len(settings) > MOST_MARKS else _draw_few(axis, results, settings)
+    if _lines_of_marks(settings):
+        _name_marks(axis, settings)
+    errors = not any(METRICS[setting.metric].larger_is_better for setting in settings)
+    if errors and drawn and min(drawn) > 0 and max(drawn) > DECADE * min(drawn):
+        axis.set_xscale("log")
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+        axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.xaxis.set_minor_formatter(NullFormatter())
+    axis.grid(axis="x", color="#eeeeee", linewidth=0.7)
+    axis.set_axisbelow(True)
+
+
+def _draw_many(axis: "Axes", results: Results, settings: Sequence[Setting]) -> list[float]:
+    """A faint dot a setting, a diamond at their mean; the values drawn."""
+    drawn: list[float] = []
+    for place, row in enumerate(results.study.rows):
+        means = [cell.mean for s in settings if (cell := results.cell(row.label, s.label)).values]
+        axis.plot(means, [place] * len(means), "o", color=FAINT, markersize=3.5, alpha=0.6, linewidth=0)
+        if means:
+            ink = INKS[0] if row.label == results.study.reference else TEXT
+            axis.plot([float(np.mean(means))], [place], "D", color=ink, markersize=5)
+        drawn += means
+    return drawn
+
+
+def _draw_few(axis: "Axes", results: Results, settings: Sequence[Setting]) -> list[float]:
+    """A mark of its own for each setting, with the deviation over seeds; the values drawn."""
+    drawn: list[float] = []
+    for lane, (setting, ink, mark) in enumerate(zip(settings, INKS, MARKS, strict=False)):
+        cells = [(place, results.cell(row.label, setting.label)) for place, row in enumerate(results.study.rows)]
+        known = [(place + 0.5 * ((lane + 0.5) / len(settings) - 0.5), cell) for place, cell in cells if cell.values]
+        bars = [(*_ends(cell, setting), height) for height, cell in known]
+        # In one line with gaps, and marks together: a file of a tenth of the size.
+        ends = [x for low, high, _ in bars for x in (low, high, math.nan)]
+        axis.plot(ends, [y for *_, y in bars for _ in range(3)], color=ink, linewidth=0.9, alpha=0.6)
+        means = [cell.mean for _, cell in known]
+        axis.plot(means, [height for height, _ in known], mark, color=ink, markersize=4, linewidth=0)
+        drawn += means
+    return drawn
+
+
+def _ends(cell: Cell, setting: Setting) -> tuple[float, float]:
+    """A deviation to either side, within what the metric can be."""
+    wide = 0.0 if math.isnan(cell.deviation) else cell.deviation
+    low, high = cell.mean - wide, cell.mean + wide
+    if METRICS[setting.metric].larger_is_better:
+        return max(0.0, low), min(1.0, high)
+    return max(low, 0.2 * cell.mean), high  # above zero, where a log axis has it too
+
+
+def _name_marks(axis: "Axes", settings: Sequence[Setting]) -> None:
+    """The marks of a panel with their names, in their colours, between its title and its first row."""
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=ink, marker=mark, markersize=4, linewidth=0, label=setting.mark or setting.label)
+        for setting, ink, mark in zip(settings, INKS, MARKS, strict=False)
+    ]
+    axis.legend(
+        handles=handles, loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=MARKS_A_LINE, frameon=False, fontsize=8,
+        labelcolor="linecolor", handletextpad=0.1, columnspacing=0.9, borderpad=0.1,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -188,13 +275,23 @@ class View:
     """Columns to quote."""
     rule: str | None = None
     """A rule of its own, whichever is asked for."""
-    figure: "Callable[[Results], Figure] | None" = None
-    """How the results are drawn, if not as bars or dots."""
+    figure: "Callable[[Results], Figure]" = dots_figure
+    """How the results are drawn."""
+    caption: str = ""
+    """What stands under the figure, if it is not of dots."""
+    answers: int | None = None
+    """How many of the words stand on the page; the others are beside its whole table. None for all."""
+    brief: tuple[str, ...] = ()
+    """Rows whose means alone stand on the page, if it has many studies."""
+
+    def under(self, results: Results) -> str:
+        """What stands under the figure."""
+        if results.tall:
+            return self.caption or "Dots: means over seeds, one a setting. Diamonds: means over the settings."
+        return self.caption or "Marks: means over seeds. Lines: one standard deviation to either side."
 
     def draw(self, results: Results, folder: Path) -> list[Path]:
         """The figure as PNG and SVG; the paths."""
-        if self.figure is None:
-            return write_figure(results, folder, self.name)
         return save(self.figure(results), folder, self.name)
 
     def by_rule(self, records: Mapping[str, Record], rule: Rule, correction: Correction) -> list[Results]:

@@ -1,14 +1,21 @@
 """A results page: what a command measured, put between two marks of a page whose other text is left alone."""
 
+import math
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
 from rpo.io import write_whole
+from rpo.studies.figures import View
 from rpo.studies.metrics import METRICS
-from rpo.studies.render import cell_text, numbers, to_markdown
-from rpo.studies.results import Results
+from rpo.studies.render import markdown_table, protocol_lines, to_csv, to_html
+from rpo.studies.results import Results, seeds_text
+from rpo.studies.study import Row, Setting
+
+MOST_ROWS, MOST_CELLS, BEST = 24, 100, 5  # on a page; of more methods to compare with, the best few
+LONG = ("- grid:", "- reduction and scheme:")  # beside the page, with the whole table
 
 
 def marks(name: str) -> tuple[str, str]:
@@ -36,90 +43,114 @@ def link(figure: Path, page: Path) -> str:
     return Path(os.path.relpath(figure, page.parent)).as_posix()
 
 
-def study_section(by_rule: Sequence[Results], command: str, words: Sequence[str], figure: Path, page: Path) -> str:
-    """The first results, their figure, what they say in words, and what the other selection rules give."""
+def beside(view: View, page: Path) -> list[Path]:
+    """Where all of a study's figures go, that its page has no room for: a page of its own, and a table for programs."""
+    return [page.parent / "tables" / f"{view.name}.{ending}" for ending in ("html", "csv")]
+
+
+def put_study(page: Path, view: View, by_rule: Sequence[Results], command: str, figure: Path) -> None:
+    """What a study says, between its marks, and beside the page all that there is."""
+    words = view.words(by_rule[0])
+    for path, text in zip(beside(view, page), (to_html(*by_rule, words=words), to_csv(*by_rule)), strict=True):
+        write_whole(path, text)
+    put(page, view.name, study_section(view, by_rule, command, words, figure, page))
+
+
+def study_section(
+    view: View, by_rule: Sequence[Results], command: str, words: Sequence[str], figure: Path, page: Path
+) -> str:
+    """The answer, its table and its figure; by which protocol in a fold; where the rest is."""
     main = by_rule[0]
-    if main.tall:
-        return _tall_section(by_rule, command, words, figure, page)
-    rules = ["", "### The same records under other selection rules", "", _rules(by_rule)] if len(by_rule) > 1 else []
+    whole, table = (link(path, page) for path in beside(view, page))
+    rest = f"[Every row, rule and p-value]({whole}) · [every seed, as CSV]({table})"
+    said = [f"- {line}" for line in words[: view.answers]]
+    if view.brief:
+        # Whatever many studies on one page share stands once, on the page.
+        table = means_table(main, view.brief)
+        made = f"Made by `{command}`: means over seeds {seeds_text(main.study.seeds)}."
+        return "\n".join([*said, "", table, "", made, "", f"{rest} · [figure]({link(figure, page)})"])
+    shown = short_table(main)
     return "\n".join(
         [
-            f"Made by `{command}`.",
+            *said,
             "",
-            to_markdown(main),
+            shown,
+            "",
             f"![{main.title}]({link(figure, page)})",
             "",
-            "### In words",
+            f"*{view.under(main)}*",
             "",
-            *(f"- {line}" for line in words),
+            rest,
             "",
-            "### Against the controls",
+            '<details markdown="1"><summary>Protocol, seeds and versions</summary>',
             "",
-            _against(main),
+            f"- made by `{command}`; from the study's file of records (`--records FILE`) in seconds, without training",
+            *(line for line in protocol_lines(main) if not line.startswith(LONG)),
             "",
-            "### At home",
-            "",
-            "Mean risk of the same models on validation rows of their own training domains.",
-            "",
-            _home(main),
-            *rules,
+            "</details>",
         ]
     )
 
 
-def _tall_section(by_rule: Sequence[Results], command: str, words: Sequence[str], figure: Path, page: Path) -> str:
-    """Results, figure and words; of the other rules, means over all settings."""
-    main = by_rule[0]
-    metrics = list(dict.fromkeys(setting.metric for setting in main.study.settings))
-    heads = [f"{METRICS[metric].words}, {results.rule.name}" for metric in metrics for results in by_rule]
+def short_table(results: Results) -> str:
+    """As many rows and columns as a page has room for, and a line that says what is left out.
+
+    Of many settings their means; of two metrics the first; of many methods to compare with, the best few.
+    """
+    if results.tall:
+        return over_settings(results)
+    study = results.study
+    if len(study.rows) <= MOST_ROWS and len(study.rows) * len(study.settings) <= MOST_CELLS:
+        return markdown_table(results)
+    left = []
+    first = tuple(setting for setting in study.settings if setting.metric == study.settings[0].metric)
+    if len(first) < len(study.settings):
+        left.append("other metrics")
+    kept = _kept_rows(results, first)
+    left.append(f"{len(study.rows) - len(kept)} methods that are not among the best {BEST} by mean rank")
+    table = markdown_table(replace(results, study=replace(study, settings=first, rows=kept)))
+    return f"{table}\n\nLeft out here: {'; '.join(left)}."
+
+
+def _kept_rows(results: Results, settings: Sequence[Setting]) -> tuple[Row, ...]:
+    """The reference's own section, what is not ranked, and the best of the others by their mean rank."""
+    rows = results.study.rows
+    own = next(row.section for row in rows if row.label == results.study.reference)
+    others = [row.label for row in rows if row.ranked and row.section != own]
+    ranks = dict.fromkeys(others, 0.0)
+    for setting in settings:
+        sign = -1 if METRICS[setting.metric].larger_is_better else 1
+        means = {label: sign * results.cell(label, setting.label).mean for label in others}
+        for rank, label in enumerate(sorted(others, key=lambda label: (math.isnan(means[label]), means[label]))):
+            ranks[label] += rank
+    best = set(sorted(others, key=lambda label: ranks[label])[:BEST])
+    return tuple(row for row in rows if row.label not in ranks or row.label in best)
+
+
+def over_settings(results: Results) -> str:
+    """A line a row: of each metric the mean over the settings, and in how many the row is surely better or worse."""
+    metrics = list(dict.fromkeys(setting.metric for setting in results.study.settings))
+    name = results.study.reference
+    heads = [text for m in metrics for text in (f"mean {METRICS[m].words}", f"better than {name}", "worse")]
     lines = [f"| | {' | '.join(heads)} |", f"|---|{'---:|' * len(heads)}"]
-    for row in main.study.rows:
-        means = [
-            fmean(results.cell(row.label, s.label).mean for s in main.study.settings if s.metric == metric)
-            for metric in metrics
-            for results in by_rule
-        ]
-        lines.append(f"| {row.label} | {' | '.join(f'{mean:.3f}' for mean in means)} |")
-    parts = [f"Made by `{command}`.", "", to_markdown(main), f"![{main.title}]({link(figure, page)})", ""]
-    parts += ["### In words", "", *(f"- {line}" for line in words), ""]
-    return "\n".join([*parts, "### Means over the settings, by selection rule", "", *lines])
-
-
-def _against(results: Results) -> str:
-    """Every unranked row against the reference: difference, both p-values and effect size."""
-    lines = [
-        "| | | difference | Welch p | paired p | Hedges' g |",
-        "|---|---|---:|---:|---:|---:|",
-    ]
     for row in results.study.rows:
-        if not row.ranked:
-            for setting in results.study.settings:
-                found = numbers(results.cell(row.label, setting.label))
-                shown = [found[name] for name in ("difference", "p_welch", "p_paired", "effect_size")]
-                texts = ("–" if value is None else f"{value:.2g}" for value in shown)
-                lines.append(f"| {row.label} | {setting.label} | {' | '.join(texts)} |")
+        texts = []
+        for metric in metrics:
+            cells = [results.cell(row.label, s.label) for s in results.study.settings if s.metric == metric]
+            texts.append(METRICS[metric].text(fmean(cell.mean for cell in cells)))
+            for signs in (("+++", "++"), ("***", "**")):
+                count = sum(cell.marks in signs for cell in cells)
+                texts.append("" if row.label == name else f"{count} of {len(cells)}")
+        lines.append(f"| {row.label} | {' | '.join(texts)} |")
     return "\n".join(lines)
 
 
-def _home(results: Results) -> str:
-    """Validation risk of every row: a low test error is worth something only if there is something learned here."""
-    labels = [setting.label for setting in results.study.settings]
-    lines = [f"| | {' | '.join(labels)} |", f"|---|{'---:|' * len(labels)}"]
-    for row in results.study.rows:
-        risks = (f"{results.cell(row.label, label).validation_risk:.2f}" for label in labels)
-        lines.append(f"| {row.label} | {' | '.join(risks)} |")
+def means_table(results: Results, rows: Sequence[str]) -> str:
+    """A line a setting, means alone of some rows."""
+    known = [label for label in rows if label in {row.label for row in results.study.rows}]
+    lines = [f"| | {' | '.join(known)} |", f"|---|{'---:|' * len(known)}"]
+    for setting in results.study.settings:
+        text = METRICS[setting.metric].text
+        means = (results.cell(label, setting.label).mean for label in known)
+        lines.append(f"| {setting.label} | {' | '.join(map(text, means))} |")
     return "\n".join(lines)
-
-
-def _rules(by_rule: Sequence[Results]) -> str:
-    """Rows that have a grid, under each rule, one table a setting."""
-    parts = []
-    for setting in by_rule[0].study.settings:
-        names = [results.rule.name for results in by_rule]
-        parts += [f"**{setting.label}**", "", f"| | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
-        for row in by_rule[0].study.rows:
-            if len(row.grid) > 1 or row.label == by_rule[0].study.reference:
-                texts = [cell_text(results.cell(row.label, setting.label)).replace("*", r"\*") for results in by_rule]
-                parts.append(f"| {row.label} | {' | '.join(texts)} |")
-        parts.append("")
-    return "\n".join(parts)

@@ -45,6 +45,7 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {}
 ELSEWHERE = {
     "table": "rpo.studies.table_problem",
     "colored": "rpo.paper.digit_problems",
+    "colored-twice": "rpo.paper.digit_problems",
     "digits": "rpo.paper.digit_problems",
     "photos": "rpo.paper.photo_problems",
     "nico": "rpo.paper.photo_problems",

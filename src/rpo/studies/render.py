@@ -3,7 +3,7 @@
 import csv
 import io
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +93,12 @@ def to_rich(results: Results) -> "Group":
 
 
 def to_markdown(results: Results) -> str:
-    """For a page: the results, then the protocol as a list."""
+    """The results, then the protocol as a list."""
+    return "\n".join([markdown_table(results), "", *protocol_lines(results), ""])
+
+
+def markdown_table(results: Results) -> str:
+    """The results as a table, the best of each column in bold."""
     names = header(results)
     lines = [f"| | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
 
@@ -104,7 +109,12 @@ def to_markdown(results: Results) -> str:
     for section, rows in body(results, write):
         lines.append(f"| *{section}* |{' |' * len(names)}")
         lines += [f"| {label} | {' | '.join(_marked(texts))} |" for label, texts in rows]
-    return "\n".join([*lines, "", *(f"- {name}: {_plain(words)}" for name, words in results.protocol), ""])
+    return "\n".join(lines)
+
+
+def protocol_lines(results: Results) -> list[str]:
+    """The protocol as a list in Markdown."""
+    return [f"- {name}: {_plain(words)}" for name, words in results.protocol]
 
 
 def _marked(texts: list[str]) -> list[str]:
@@ -143,18 +153,31 @@ STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem a
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:.25rem .8rem;text-align:right}
 td:first-child,th:first-child{text-align:left}thead th{border-bottom:2px solid #222}
 tr.section th{text-align:left;padding-top:.8rem;font-weight:600;border-bottom:1px solid #bbb}
-dt{font-weight:600}dd{margin:0 0 .5rem 1rem}"""
+div{overflow-x:auto}dt{font-weight:600}dd{margin:0 0 .5rem 1rem}"""
 
 
-def to_html(results: Results) -> str:
-    """A page of its own."""
+def to_html(*by_rule: Results, words: Sequence[str] = ()) -> str:
+    """A page of its own: what is said in words, the results under each rule, the risk at home, the protocol."""
+    main = by_rule[0]
+    parts = [_html_list(words)]
+    for results in by_rule:
+        words_of = results.rule.words
+        parts += [f"<h2>{escape(words_of[0].upper() + words_of[1:])}</h2>", _html_table(results, _html_cell)]
+    parts += ["<h2>Risk at home</h2><p>On validation rows of the training domains.</p>", _html_table(main, _html_home)]
+    protocol = "".join(f"<dt>{escape(name)}</dt><dd>{escape(said)}</dd>" for name, said in main.protocol)
+    body = "\n".join(part for part in parts if part)
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(main.title)}</title>'
+        f"<style>{STYLE}</style></head><body><h1>{escape(main.title)}</h1>\n{body}\n<dl>{protocol}</dl></body></html>\n"
+    )
+
+
+def _html_list(words: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in words)}</ul>" if words else ""
+
+
+def _html_table(results: Results, write: Write) -> str:
     names = header(results)
-
-    def write(cell: Cell, best: bool) -> str:
-        text = escape(cell_text(cell))
-        note = escape(_note(cell), quote=True)
-        return f'<span title="{note}">{f"<strong>{text}</strong>" if best else text}</span>'
-
     parts = []
     for section, rows in body(results, write):
         parts.append(f'<tr class="section"><th colspan="{len(names) + 1}">{escape(section)}</th></tr>')
@@ -162,12 +185,18 @@ def to_html(results: Results) -> str:
             f"<tr><td>{escape(label)}</td>{''.join(f'<td>{t}</td>' for t in texts)}</tr>" for label, texts in rows
         ]
     heads = "".join(f"<th>{escape(name)}</th>" for name in names)
-    protocol = "".join(f"<dt>{escape(name)}</dt><dd>{escape(words)}</dd>" for name, words in results.protocol)
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(results.title)}</title>'
-        f"<style>{STYLE}</style></head><body><h1>{escape(results.title)}</h1>\n<table><thead><tr><th></th>{heads}</tr>"
-        f"</thead><tbody>\n{chr(10).join(parts)}\n</tbody></table>\n<dl>{protocol}</dl></body></html>\n"
-    )
+    lines = "\n".join(parts)
+    return f"<div><table><thead><tr><th></th>{heads}</tr></thead><tbody>\n{lines}\n</tbody></table></div>"
+
+
+def _html_cell(cell: Cell, best: bool) -> str:
+    text = escape(cell_text(cell))
+    note = escape(_note(cell), quote=True)
+    return f'<span title="{note}">{f"<strong>{text}</strong>" if best else text}</span>'
+
+
+def _html_home(cell: Cell, _: bool) -> str:
+    return "–" if math.isnan(cell.validation_risk) else f"{cell.validation_risk:.3g}"
 
 
 def _note(cell: Cell) -> str:
@@ -206,6 +235,7 @@ def records(results: Results) -> list[dict[str, Any]]:
     """A flat line for each cell, every seed's value in it."""
     return [
         {
+            "rule": results.rule.name,
             "row": row.label,
             "section": row.section,
             "setting": setting.label,
@@ -223,11 +253,11 @@ def records(results: Results) -> list[dict[str, Any]]:
     ]
 
 
-def to_csv(results: Results) -> str:
-    """One line a cell, after the protocol as comments."""
-    lines = records(results)
+def to_csv(*by_rule: Results) -> str:
+    """One line a cell under each rule, after the protocol as comments."""
+    lines = [line for results in by_rule for line in records(results)]
     text = io.StringIO()
-    text.writelines(f"# {name}: {words}\n" for name, words in results.protocol)
+    text.writelines(f"# {name}: {words}\n" for name, words in by_rule[0].protocol)
     writer = csv.DictWriter(text, fieldnames=list(lines[0]), lineterminator="\n")
     writer.writeheader()
     for line in lines:

@@ -171,7 +171,7 @@ def describe(study: Study, records: Mapping[str, Record], rule: Rule, correction
     return [
         (
             "values",
-            f"mean ± standard deviation (n − 1) over seeds {_seeds(study.seeds)}; each seed has its own domains",
+            f"mean ± standard deviation (n − 1) over seeds {seeds_text(study.seeds)}; each seed has its own domains",
         ),
         ("selection", f"{rule.words} ({rule.name}), each seed on its own"),
         (
@@ -211,6 +211,11 @@ def _form(row: Row) -> str:
     return ", ".join([*usual, *own, *([f"rows judged: {row.judged}"] if row.judged else [])])
 
 
-def _seeds(seeds: Sequence[int]) -> str:
+def seeds_text(seeds: Sequence[int]) -> str:
+    """Seeds as one would write them.
+
+    >>> seeds_text([0, 1, 2]), seeds_text([0, 2])
+    ('0–2', '0, 2')
+    """
     whole = len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1))
     return f"{seeds[0]}–{seeds[-1]}" if whole else ", ".join(map(str, seeds))

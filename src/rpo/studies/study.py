@@ -39,6 +39,10 @@ class Setting:
     data: DataSpec
     test: str = "test"
     metric: str = "mse"
+    panel: str = ""
+    """The panel of the figure that it is drawn in, if not one of its own."""
+    mark: str = ""
+    """What tells it from the others of its panel."""
 
 
 @dataclass(frozen=True)

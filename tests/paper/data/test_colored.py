@@ -5,7 +5,6 @@ import pytest
 
 from rpo.exceptions import InputError
 from rpo.paper.data.colored import DOMAINS, colored_mnist, colored_setting
-from rpo.paper.data.illustration import GAP, mosaic
 
 
 def counts(data):
@@ -117,12 +116,3 @@ def test_training_and_test_share_no_image_and_a_seed_is_a_draw():
 def test_bad_options_are_one_line(options, message):
     with pytest.raises(InputError, match=message):
         colored_mnist(1, **{"digits": "sklearn", **options})
-
-
-def test_the_picture_shades_the_bad_cells():
-    data = colored_mnist(13, digits="sklearn")
-    picture, side = mosaic(data), data.images.shape[1] + GAP
-    corners = picture[::side, ::side]  # no digit reaches a corner: it shows the ground
-    shaded = {(int(e), int(k)) for e, k in np.argwhere(corners[..., 2] > corners[..., 0])}
-    assert picture.shape[:2] == (3 * side, 10 * side)
-    assert shaded == set(colored_setting(13).cells)

@@ -2,7 +2,7 @@
 
 import typer
 
-from rpo.cli.bench import ablation, cmnist, nico, penalties, quality_weights, real, severity, table1
+from rpo.cli.bench import ablation, cmnist, nico, penalties, quality_weights, readings, real, severity, table1
 
 WORDS = "Run the experiments of the paper, and those on real tables."
 app = typer.Typer(help=WORDS, no_args_is_help=True, rich_markup_mode="rich")
@@ -20,4 +20,5 @@ app.command("penalties")(penalties.penalties)
 app.command("severity")(severity.severity)
 app.command("nico")(nico.nico)
 app.command("quality-weights")(quality_weights.quality_weights)
+app.command("readings")(readings.readings)
 app.command("real")(real.real)

@@ -21,7 +21,9 @@ def family(own: Mapping[str, Any]) -> str:
 def cmnist(
     asked: Asked,
     settings: Annotated[str, typer.Option(help="Settings from 1 to 14, separated by commas, or 'all'.")] = "1,7,13",
-    methods: Annotated[str, typer.Option(help="'all', or 'main' for ERM, IRM, RPO and its controls.")] = "all",
+    methods: Annotated[
+        str, typer.Option(help="'all', or 'main' for ERM, IRM, V-REx, RPO, its halves and its controls.")
+    ] = "all",
     digits: Digits = "mnist",
 ) -> None:
     """Compare accuracy and AUC on Colored-MNIST with uneven quality, as the paper does and with equal tuning for all.

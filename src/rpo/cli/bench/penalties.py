@@ -21,7 +21,7 @@ def penalties(
 ) -> None:
     """Draw the penalties η and ρ that RPO finds on Colored-MNIST, next to the settings, as in the paper.
 
-    Only the first stage is trained, which takes about a second per seed. Up to four settings are drawn.
+    Only the first stage is trained, which takes about a second per seed. Up to three settings are drawn.
 
     [bold]Examples[/bold]
 
@@ -33,18 +33,24 @@ def penalties(
 
     from rpo.io import console, write_whole
     from rpo.paper.cmnist import numbers_of
-    from rpo.paper.penalties import MOST_DRAWN, lines_of, penalties_figure, put_on_page, to_csv
+    from rpo.paper.penalties import MOST_DRAWN, found_in, lines_of, penalties_figure, put_on_page, to_csv
     from rpo.paper.penalties import penalties as find
     from rpo.studies.figures import save
+    from rpo.studies.records import read_file, write_file
 
     numbers = numbers_of(settings)
-    found = find(numbers, asked.profile, seeds=asked.seeds, digits=digits)
+    kept = (
+        find(numbers, asked.profile, seeds=asked.seeds, digits=digits)
+        if asked.records is None
+        else read_file(asked.records)[0]
+    )
+    found = found_in(kept, numbers, asked.profile, seeds=asked.seeds, digits=digits)
+    if asked.records_out is not None:
+        write_file(asked.records_out, kept)
     table = asked.folder / "penalties.csv"
     write_whole(table, to_csv(found))
     drawn = (
-        save(penalties_figure(found, digits), asked.figures or asked.folder, "penalties")
-        if len(found) <= MOST_DRAWN
-        else []
+        save(penalties_figure(found), asked.figures or asked.folder, "penalties") if len(found) <= MOST_DRAWN else []
     )
     if asked.page is not None:
         put_on_page(asked.page, found, asked.command, drawn[-1] if drawn else None)

@@ -34,10 +34,13 @@ def real(asked: Asked, tables: Tables = "", frozen: Frozen = "") -> None:
     """
     from rpo.paper.real.results import make_results
     from rpo.paper.real.study import real_study
+    from rpo.studies.records import read_file
 
-    study = real_study(asked.profile, [name for name in tables.split(",") if name], asked.seeds)
+    among = None if asked.records is None else read_file(asked.records)[0]
+    study = real_study(asked.profile, [name for name in tables.split(",") if name], asked.seeds, among=among)
     for name, library in study.missing.items():
-        typer.echo(f"{name} is left out: {library} is not installed (pip install 'rpo[real]').", err=True)
+        why = f"{library} is not installed (pip install 'rpo[real]')" if among is None else "it is not in the records"
+        typer.echo(f"{name} is left out: {why}.", err=True)
     records = do(asked, list(study.runs.values()))
     if records is None:
         return

@@ -40,6 +40,12 @@ OPTIONS = {
     ],
     "correction": Annotated[str, typer.Option(help="Correction of p-values for multiple comparisons: none or holm.")],
     "dry_run": Annotated[bool, typer.Option("--dry-run", help="Show how much there is to run, and exit.")],
+    "records": Annotated[
+        Path | None, typer.Option("--records", help="File to read all runs from, instead of training.")
+    ],
+    "records_out": Annotated[
+        Path | None, typer.Option("--records-out", help="File to write all runs to, such as table1.jsonl.gz.")
+    ],
     "add": Annotated[
         list[str] | None, typer.Option(help="Methods to add as rows, separated by commas; may be repeated.")
     ],
@@ -63,6 +69,8 @@ class Asked:
     selection: str = "validation"
     correction: str = "none"
     dry_run: bool = False
+    records: Path | None = None
+    records_out: Path | None = None
     add: Sequence[str] | None = None
     plugin: Sequence[str] | None = None
     figures: Path | None = None
@@ -157,25 +165,28 @@ def _words(name: str, value: Any) -> str:
     return option if value is True else f"{option} {value}"
 
 
-def show(asked: Asked, views: "Sequence[View]") -> None:
-    """Do the runs of all views, write each one's results and figure, put them into the page, and print them."""
-    from rpo.studies.page import put, study_section
+def show(asked: Asked, views: "Sequence[View]", *, also: "Sequence[Run]" = ()) -> None:
+    """Do the runs of all views, write each one's results and figure, put them into the page, and print them.
+
+    `also` are runs that were shown otherwise, and belong into the file of records.
+    """
+    from rpo.studies.page import put_study
     from rpo.studies.render import to_json
     from rpo.studies.results import check_correction
     from rpo.studies.selection import get_rule
 
     rule, correction = get_rule(asked.selection), check_correction(asked.correction)
     views = [_with_rows(view, asked.add or ()) for view in views]
-    records = do(asked, [run for view in views for run in view.study.runs()])
+    records = do(asked, [*also, *(run for view in views for run in view.study.runs())])
     if records is None:
         return
     found = []
     for view in views:
         by_rule = view.by_rule(records, rule, correction)
-        written = write(by_rule[0], view, asked)
+        written = write(by_rule, view, asked)
         words = view.words(by_rule[0])
         if asked.page is not None:
-            put(asked.page, view.name, study_section(by_rule, asked.command, words, written[-1], asked.page))
+            put_study(asked.page, view, by_rule, asked.command, written[-1])
         found.append((by_rule[0], words, written))
     if asked.as_json:
         said = [
@@ -203,15 +214,35 @@ def _with_rows(view: "View", names: "Sequence[str]") -> "View":
 
 
 def do(asked: Asked, runs: "Sequence[Run]") -> "Records | None":
-    """The records of all runs, those that are missing done; None if only the amount of work was asked for."""
+    """The records of all runs, those that are missing done; None if only the amount of work was asked for.
+
+    From a file of records nothing is done: what it lacks is an error.
+    """
+    from rpo.studies.records import read_records, write_records
+    from rpo.studies.store import Store
+
+    runs = list({run.digest: run for run in runs}.values())
+    if asked.records is not None:
+        records = read_records(asked.records, runs)
+        if asked.dry_run:
+            typer.echo(f"{len(runs)} runs, all of them in {asked.records}.")
+            return None
+    elif asked.dry_run:
+        _say_what_there_is_to_do(runs, Store(asked.folder), asked.workers)
+        return None
+    else:
+        records = _done(asked, runs)
+    if asked.records_out is not None:
+        write_records(asked.records_out, runs, records)
+    return records
+
+
+def _done(asked: Asked, runs: "Sequence[Run]") -> "Records":
+    """The records of all runs, those that are missing done and kept."""
     from rpo.studies.runner import cluster_at, execute
     from rpo.studies.store import Store
 
     store = Store(asked.folder)
-    runs = list({run.digest: run for run in runs}.values())
-    if asked.dry_run:
-        _say_what_there_is_to_do(runs, store, asked.workers)
-        return None
     label = f"{asked.name}, {asked.profile}"
     records = execute(runs, store, jobs=asked.workers, cluster=cluster_at(asked.cluster), label=label)
     for path in store.aside:
@@ -240,17 +271,23 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
-def write(results: "Results", view: "View", asked: Asked) -> list[Path]:
+def write(by_rule: "Sequence[Results]", view: "View", asked: Asked) -> list[Path]:
     """The results in every form and as a figure; the paths, the figure's SVG last."""
     from rpo.io import write_whole
     from rpo.studies import render
 
-    forms = {"csv": render.to_csv, "tex": render.to_latex, "html": render.to_html, "md": render.to_markdown}
+    main = by_rule[0]
+    forms = {
+        "csv": render.to_csv(*by_rule),
+        "tex": render.to_latex(main),
+        "html": render.to_html(*by_rule, words=view.words(main)),
+        "md": render.to_markdown(main),
+    }
     paths = []
-    for ending, form in forms.items():
+    for ending, text in forms.items():
         paths.append(asked.folder / f"{view.name}.{ending}")
-        write_whole(paths[-1], form(results))
-    return [*paths, *view.draw(results, asked.figures or asked.folder)]
+        write_whole(paths[-1], text)
+    return [*paths, *view.draw(main, asked.figures or asked.folder)]
 
 
 def print_results(results: "Results", words: list[str], written: list[Path]) -> None:

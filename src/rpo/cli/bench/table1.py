@@ -18,6 +18,10 @@ def table1(asked: Asked) -> None:
 
         rpo bench table1 --profile paper --out out/table1 --selection irm --correction holm
 
+        rpo bench table1 --profile paper --records-out table1.jsonl.gz
+
+        rpo bench table1 --profile paper --records table1.jsonl.gz --page table1.md
+
         rpo bench table1 --add vrex,fishr
 
         rpo bench table1 --plugin my_methods --add my-method

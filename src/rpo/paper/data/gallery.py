@@ -9,32 +9,33 @@ from rpo.paper.data.album import LABELS, Album
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SIDE = 48  # pixels of a picture in the figure
+SIDE, GAP = 48, 4  # pixels of a picture in the figure, and between two
 
 
-def draw_contexts(album: Album, each: int = 5, seed: int = 0) -> "Figure":
-    """One row a kind, one block of columns a context, with how many pictures of both there are."""
+def draw_contexts(album: Album, each: int = 4, seed: int = 0) -> "Figure":
+    """A panel a context, a line a kind, with how many pictures of both there are."""
     from matplotlib.figure import Figure
 
     rng = np.random.default_rng(seed)
     order = sorted(range(len(album.kinds)), key=lambda kind: (int(album.label[album.kind == kind][0]), kind))
-    width = len(album.contexts)
-    figure = Figure(figsize=(1.6 + 0.52 * each * width, 0.4 + 0.52 * len(order)), layout="constrained")
-    axes = figure.subplots(len(order), width, squeeze=False)
-    for row, kind in enumerate(order):
-        label = LABELS[int(album.label[album.kind == kind][0])]
-        for context, name in enumerate(album.contexts):
-            axis = axes[row, context]
+    figure = Figure(figsize=(8.0, 0.5 + 0.45 * len(order)), layout="constrained")
+    axes = figure.subplots(1, len(album.contexts), squeeze=False)[0]
+    pitch = SIDE + GAP
+    for context, (axis, name) in enumerate(zip(axes, album.contexts, strict=True)):
+        sheet = np.full((pitch * len(order), pitch * each, 3), 255, dtype=np.uint8)
+        counts = []
+        for row, kind in enumerate(order):
             cell = np.flatnonzero((album.kind == kind) & (album.context == context))
-            strip = np.full((SIDE, SIDE * each, 3), 255, dtype=np.uint8)
             for place, picture in enumerate(rng.permutation(cell)[:each]):
-                strip[:, place * SIDE : (place + 1) * SIDE] = album.read(int(picture), SIDE)
-            axis.imshow(strip)
-            axis.set(xticks=[], yticks=[])
-            for spine in axis.spines.values():
-                spine.set_visible(False)
-            count = f"{len(cell)}" if context else f"{album.kinds[kind]} ({label})   {len(cell)}"
-            axis.set_ylabel(count, rotation=0, ha="right", va="center", fontsize=8, labelpad=3)
-            if row == 0:
-                axis.set_title(name.replace("_", " "), fontsize=10)
+                sheet[row * pitch : row * pitch + SIDE, place * pitch : place * pitch + SIDE] = album.read(
+                    int(picture), SIDE
+                )
+            label = LABELS[int(album.label[album.kind == kind][0])]
+            counts.append(f"{len(cell)}" if context else f"{album.kinds[kind]} ({label})  {len(cell)}")
+        axis.imshow(sheet)
+        axis.set_xticks([])
+        axis.set_yticks([row * pitch + SIDE / 2 for row in range(len(order))], counts, fontsize=8.5)
+        axis.tick_params(length=0)
+        axis.spines[:].set_visible(False)
+        axis.set_title(name.replace("_", " "), fontsize=10)
     return figure

@@ -7,10 +7,11 @@ import numpy as np
 from rpo.paper.real.planting import SETTINGS
 from rpo.paper.real.results import RealResults
 from rpo.paper.real.study import MAIN, QUALITY, ROWS
-from rpo.studies.figures import INKS, MARKS
+from rpo.studies.figures import INKS, MARKS, WIDTH
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
 DOT, HIGHLIGHT, MEAN = "#9aa4af", "#1f5fa8", "#b2182b"
 FARTHEST = 10.0  # ratios beyond are drawn at the edge, as triangles
@@ -32,7 +33,7 @@ def dots_figure(results: RealResults) -> "Figure":
     settings = [name for name in MAIN if (results.ratios["setting"] == name).any()]
     known = set(results.ratios["row"])
     rows = [name for name in ROWS if name in known][::-1]
-    figure = Figure(figsize=(3.2 + 3.4 * len(settings), 1.4 + 0.27 * len(rows)), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 1.2 + 0.22 * len(rows)), layout="constrained")
     axes = figure.subplots(1, len(settings), sharey=True, squeeze=False)[0]
     least = min(0.5, 0.95 * float(results.ratios["ratio"].min()))
     for axis, setting in zip(axes, settings, strict=True):
@@ -74,7 +75,7 @@ def curve_figure(results: RealResults) -> "Figure":
 
     gains = results.gains.dropna(subset=["quality"])
     estimators = list(dict.fromkeys(gains["estimator"]))
-    figure = Figure(figsize=(2.6 + 3.4 * max(1, len(estimators)), 4.0), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
     axes = figure.subplots(1, max(1, len(estimators)), sharey=True, squeeze=False)[0]
     kinds = dict.fromkeys(SETTINGS[name].kind for name in gains["setting"])
     for axis, estimator in zip(axes, estimators, strict=False):
@@ -95,7 +96,7 @@ def curve_figure(results: RealResults) -> "Figure":
             ends = [one["from"], one["to"] if one["to"] > 0 else FIRST]
             axis.plot(ends, [one["ratio"]] * 2, color=MEAN, linewidth=2)
             axis.fill_between(ends, one["low"], one["high"], color=MEAN, alpha=0.15, linewidth=0)
-        axis.set_xscale("function", functions=(np.sqrt, np.square))  # most tables are close to zero
+        axis.set_xscale("function", functions=(_root, np.square))  # most tables are close to zero
         axis.set_xlim(0, 1)
         axis.set_xticks([0, 0.02, 0.1, 0.25, 0.5, 1])
         axis.set_yscale("log")
@@ -112,3 +113,8 @@ def curve_figure(results: RealResults) -> "Figure":
         figure.supxlabel("unevenness: share of the rows that the weights cost; bars: geometric mean, 95 %", fontsize=9)
         figure.legend(*axes[0].get_legend_handles_labels(), frameon=False, fontsize=8, loc="outside right upper")
     return figure
+
+
+def _root(values: "NDArray[np.float64]") -> "NDArray[np.float64]":
+    """The square root; of what lies left of an axis, which is asked for too, that of zero."""
+    return np.sqrt(np.maximum(values, 0))

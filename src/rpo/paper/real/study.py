@@ -1,6 +1,6 @@
 """Which rows are run on which tables, in which settings, on which folds: `rpo bench real`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -32,10 +32,14 @@ class Row:
     tasks: tuple[str, ...] = ("regression", "classification")
 
     @property
+    def library(self) -> str:
+        """The library it needs beyond the package's own; empty if there is none."""
+        return NEEDS.get(self.method.partition(":")[2], "")
+
+    @property
     def needs(self) -> str:
         """The library it needs and that is not installed here; empty if there is none."""
-        learner = self.method.partition(":")[2]
-        return "" if installed(learner) else NEEDS[learner]
+        return "" if installed(self.method.partition(":")[2]) else self.library
 
     def runs_in(self, setting: Setting) -> bool:
         """Whether it makes sense there: where nothing is noisy there is no true noise, and nothing to detect.
@@ -146,21 +150,30 @@ class RealStudy:
 
     profile: Profile
     tables: tuple[str, ...]
+    among: Container[str] | None = None
+    """Hashes of runs that are recorded, if nothing is to be run: what is installed here is then of no account."""
 
     @cached_property
     def missing(self) -> dict[str, str]:
-        """Rows that cannot be run here, by the library that they need."""
-        return {name: ROWS[name].needs for name in self.profile.methods if ROWS[name].needs}
+        """Rows that cannot be run here, or were not where the records are from, by the library that they need."""
+        if self.among is None:
+            return {name: ROWS[name].needs for name in self.profile.methods if ROWS[name].needs}
+        needing = {name: library for name in self.profile.methods if (library := ROWS[name].library)}
+        recorded = {key.row for key, run in self._every(()).items() if run.digest in self.among}
+        return {name: library for name, library in needing.items() if name not in recorded}
 
     @cached_property
     def runs(self) -> dict[Key, Run]:
         """Every run, complete, by its place."""
+        return self._every(self.missing)
+
+    def _every(self, missing: Container[str]) -> dict[Key, Run]:
         found = {}
         for table in self.tables:
             recipe = recipe_of(table)
             for name in self.profile.methods:
                 row = ROWS[name]
-                if name in self.missing or recipe.task not in row.tasks:
+                if name in missing or recipe.task not in row.tasks:
                     continue
                 amounts = self.profile.networks if row.section == NETWORKS else self.profile.learners
                 for setting, (seeds, folds) in amounts.items():
@@ -179,8 +192,10 @@ class RealStudy:
         return complete(Run(data=data, method=row.method, options=dict(row.options), seed=seed, training=training))
 
 
-def real_study(profile: str, tables: Sequence[str] = (), seeds: int | None = None) -> RealStudy:
-    """The study of a profile, on other tables or with another number of seeds if asked.
+def real_study(
+    profile: str, tables: Sequence[str] = (), seeds: int | None = None, *, among: Container[str] | None = None
+) -> RealStudy:
+    """The study of a profile, on other tables or with another number of seeds if asked; or of runs that are recorded.
 
     >>> study = real_study("quick", ["exam"], seeds=1)
     >>> len(study.runs), study.tables
@@ -197,4 +212,4 @@ def real_study(profile: str, tables: Sequence[str] = (), seeds: int | None = Non
             for amounts in (chosen.learners, chosen.networks)
         )
         chosen = replace(chosen, learners=learners, networks=networks)
-    return RealStudy(chosen, chosen.chosen(tables))
+    return RealStudy(chosen, chosen.chosen(tables), among)
