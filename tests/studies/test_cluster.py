@@ -75,7 +75,7 @@ def test_two_workers_give_the_same_records_and_a_table_is_sent_once_a_worker(sma
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"x": rng.normal(size=90), "d": ["a", "b", "c"] * 30})
     table["y"] = table["x"] + 0.3 * rng.normal(size=90)
-    options = {"target": "y", "domain": "d", "methods": ["coral"], "seeds": 2, "steps": 20, "progress": False}
+    options = {"target": "y", "domain": "d", "methods": ["coral"], "seeds": 2, "steps": 20, "verbose": False}
     with clusters.cluster(tmp_path / "cluster", workers=2) as running:
         far = execute(study.runs(), Store(tmp_path / "far"), cluster=Cluster(running.address), width=1, progress=False)
         assert _without_time(far) == _without_time(records)

@@ -13,7 +13,7 @@ from rpo.functional.scale import Scales, scales
 from rpo.functional.statistics import MIN_ROWS
 from rpo.functional.turned import Rates, turned_of
 from rpo.judging.levels import Levels, OwnLines, label_levels, level_errors
-from rpo.judging.many.sums import Sums
+from rpo.judging.many.sums import Sums, by_group
 from rpo.judging.noise import FEWEST_JUDGED, Codes, LabelNoise, NumberNoise
 
 
@@ -42,8 +42,7 @@ class CountedLabels(LabelNoise):
 
     def _turned(self, group: Codes, n_groups: int) -> Rates:
         found = turned_of(*(np.bincount(group, term, n_groups) for term in self.terms))
-        rows = np.asarray(np.bincount(group, self.weight, n_groups), dtype=np.float64)
-        told = np.asarray(np.bincount(group, self.sampled, n_groups), dtype=np.float64)
+        rows, told = by_group(group, self.weight, n_groups), by_group(group, self.sampled, n_groups)
         few = (rows < FEWEST_JUDGED["classification"]) | (not self.clear)
         variance = found.variance * unsure(rows, told)
         return Rates(np.where(few, np.nan, found.rate), np.where(few, np.inf, variance))
