@@ -90,6 +90,7 @@ def test_a_model_learns_from_the_sample_and_checks_another_dataset(command, many
 @pytest.mark.parametrize(
     "words, line",
     [
+        (("--all-rows", "--cluster", "tcp://127.0.0.1:1"), "leave out --cluster"),
         (("--unit", "a"), "--unit needs all rows in memory: add --all-rows, or leave it out"),
         (("--weights-out", "w.csv"), "--weights-out needs all rows in memory"),
         (("-t", "z"), "the dataset has no column 'z'"),

@@ -179,3 +179,23 @@ def test_with_more_columns_than_rows_of_a_domain_noise_is_still_noise(seed):
     assert found.domains["noise"].between(0.2, 0.8).all()
     assert not found.domains["noisy"].any()
     assert (found.weight == 1).all()
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_rows_that_the_models_did_not_see_make_no_level_surer(classes, monkeypatch):
+    """Models of a sample are a little off in every domain: with all rows counted that would be certain, and no shift."""
+    monkeypatch.setattr("rpo.judging.residuals.MOST_ROWS", 1_000)
+
+    def table(seed, offset):
+        rng = np.random.default_rng(seed)
+        site = rng.integers(0, 6, 15_000)
+        x = rng.normal(size=(len(site), 4)) + rng.normal(size=(6, 4))[site]
+        y = 2 * np.sin(1.5 * x[:, 0]) + x[:, 1] + rng.normal(size=len(site)) + offset * (site == 2)
+        frame = pd.DataFrame(x, columns=list("abcd")).assign(site=[f"s{k}" for k in site])
+        return frame.assign(y=np.where(y > 0, "yes", "no") if classes else y)
+
+    asked = {"target": "y", "domain": "site", "verbose": False}
+    nothing = [rpo.quality(table(seed, 0.0), **asked).domains["shifted"].any() for seed in range(4)]
+    assert sum(nothing) <= 1
+    found = rpo.quality(table(7, 1.5), **asked).domains
+    assert "s2" in set(found.loc[found["shifted"], "domain"])

@@ -105,6 +105,8 @@ def quality(
         from rpo.methods import get_method
 
         get_method(method)
+    if all_rows and cluster is not None:
+        raise InputError("--all-rows reads everything into the memory of this machine: leave out --cluster")
     frame = opened(table, encoding=encoding, skip_bad=skip_bad, all_rows=all_rows)
     roles: dict[str, Any] = {
         "target": target,

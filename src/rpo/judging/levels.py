@@ -11,7 +11,7 @@ from rpo.functional.ridge import Array, gcv_ridge
 from rpo.functional.scale import CLIP, scales
 from rpo.functional.turned import Recalibration, recalibration
 from rpo.judging.noise import LabelNoise, NumberNoise, corrected
-from rpo.judging.residuals import Expected, Problem
+from rpo.judging.residuals import Expected, Problem, sample_by_domain
 
 TELLING = (
     0.1  # of the classes' variance within domains, explained: below it wrong labels cannot be told from weak slopes
@@ -63,6 +63,8 @@ class Levels:
     """Half a row's part of the offset, where it goes in steps of one row."""
     freedom: Array
     """How many rows tell the error."""
+    sampled: Array
+    """How many rows the models saw."""
     lines: OwnLines | None = None
     """Of a regression."""
     recalibration: tuple[Recalibration, Recalibration] | None = None
@@ -117,8 +119,28 @@ def number_noise(problem: Problem, expected: Expected) -> tuple[NumberNoise, Lev
                 chance[d] = float(fdtrc(used - 1, max(n - used, 1.0), ratio))
         spent[rows], lines.used[d] = used / max(n, 1.0), used
     error, freedom = level_errors(centred, e, problem.n_domains, w)
-    levels = Levels(offset, error, relation, chance, np.zeros(problem.n_domains), freedom, lines)
+    sampled = _sampled(problem)
+    error = error * np.sqrt(unsure(np.bincount(e, w, problem.n_domains), sampled))
+    levels = Levels(offset, error, relation, chance, np.zeros(problem.n_domains), freedom, sampled, lines)
     return NumberNoise(residual, apart, spent, w, e, problem.n_domains), levels
+
+
+def unsure(rows: NDArray[Any], sampled: Array) -> Array:
+    """n/m: how much larger the variance of a mean over n rows is if it is known as m rows of a sample tell it.
+
+    A sample's models are a little off, and a domain in which they are would look shifted, and its labels wrong, ever
+    more surely the more rows are looked at. How far off they are, the sample's rows alone can tell.
+
+    >>> unsure(np.array([100.0, 50.0]), np.array([10.0, 50.0])).tolist()
+    [10.0, 1.0]
+    """
+    return np.asarray(np.maximum(rows / np.maximum(sampled, 1.0), 1.0))
+
+
+def _sampled(problem: Problem) -> Array:
+    """How much the rows of each domain count that models see."""
+    seen = problem.weight * sample_by_domain(problem)
+    return np.asarray(np.bincount(problem.domain, seen, problem.n_domains), dtype=np.float64)
 
 
 def level_errors(centred: Array, domain: NDArray[np.intp], n_domains: int, weight: Array) -> tuple[Array, Array]:
@@ -154,7 +176,9 @@ def label_noise(problem: Problem, expected: Expected) -> tuple[LabelNoise, Level
     mass = np.where(count > 0, count, 1.0)
     gap = np.stack([np.bincount(e, w * column, problem.n_domains) for column in (truth - plain).T], 1)
     spread = np.stack([np.bincount(e, w * q * (1 - q), problem.n_domains) for q in plain.T], 1)
-    levels = label_levels(count, gap, spread, *_other_relation(problem, p, truth), (own_odds, common_odds))
+    sampled = _sampled(problem)
+    relation = _other_relation(problem, p, truth)
+    levels = label_levels(count, gap, spread, *relation, sampled, (own_odds, common_odds))
     middle = np.stack([np.bincount(e, w * q, problem.n_domains) for q in p.T], 1) / mass[:, None]
     told = float(w @ ((p - middle[e]) ** 2).sum(1)) / max(float(w @ (middle * (1 - middle)).sum(1)[e]), 1e-300)
     return LabelNoise(p, y, w, e, problem.n_domains, told >= TELLING), levels
@@ -166,11 +190,12 @@ def label_levels(
     spread: NDArray[Any],
     relation: Array,
     relation_p: Array,
+    sampled: Array,
     recalibration: tuple[Recalibration, Recalibration] | None = None,
 ) -> Levels:
     """Levels of domains from sums over their rows: of label less probability, and of p(1 − p), `(E, C)` each."""
     mass = np.where(count > 0, count, 1.0)
-    gap, spread = gap / mass[:, None], spread / mass[:, None] ** 2
+    gap, spread = gap / mass[:, None], spread * unsure(count, sampled)[:, None] / mass[:, None] ** 2
     most = np.ones(len(mass), np.intp) if gap.shape[1] == 2 else np.abs(gap / np.sqrt(spread + 1e-12)).argmax(1)
     every = np.arange(len(mass))
     return Levels(
@@ -180,6 +205,7 @@ def label_levels(
         relation_p,
         0.5 / mass,
         np.full(len(mass), 1e9),
+        sampled,
         recalibration=recalibration,
     )
 

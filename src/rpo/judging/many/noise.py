@@ -12,7 +12,7 @@ from rpo.functional.ridge import Array
 from rpo.functional.scale import Scales, scales
 from rpo.functional.statistics import MIN_ROWS
 from rpo.functional.turned import Rates, turned_of
-from rpo.judging.levels import Levels, OwnLines, label_levels, level_errors
+from rpo.judging.levels import Levels, OwnLines, label_levels, level_errors, unsure
 from rpo.judging.many.sums import Sums, by_group
 from rpo.judging.noise import FEWEST_JUDGED, Codes, LabelNoise, NumberNoise
 
@@ -48,18 +48,6 @@ class CountedLabels(LabelNoise):
         return Rates(np.where(few, np.nan, found.rate), np.where(few, np.inf, variance))
 
 
-def unsure(rows: Array, sampled: Array) -> Array:
-    """n/m: how much larger the variance of a mean over n rows is if it is known as m rows of the sample tell it.
-
-    A sample's models are a little off, and a domain in which they are would look shifted, and its labels wrong, ever
-    more surely the more rows are looked at. How far off they are, the sample's rows alone can tell.
-
-    >>> unsure(np.array([100.0, 50.0]), np.array([10.0, 50.0])).tolist()
-    [10.0, 1.0]
-    """
-    return np.asarray(np.maximum(rows / np.maximum(sampled, 1.0), 1.0))
-
-
 def spent_on(lines: OwnLines, rows: Array) -> Array:
     r"""k_e(2 − n_e/m_e)/n_e: the degrees of freedom that a line of m_e rows and k_e freedom spent on each of n_e rows.
 
@@ -87,7 +75,7 @@ def number_noise_of(sums: Sums, lines: OwnLines, sample: Levels) -> tuple[Binned
     weight = sums["domain_count"][where, place]
     centred = np.sqrt(sums["domain_square"][where, place] / weight)
     error, freedom = level_errors(centred, where, n, weight)
-    error = error * np.sqrt(unsure(rows, lines.rows))
+    error = error * np.sqrt(unsure(rows, sample.sampled))
     levels = replace(sample, offset=sums["level"] / np.maximum(rows, 1.0), error=error, freedom=freedom)
     return noise, levels, cell % n_strata
 
@@ -103,6 +91,5 @@ def label_noise_of(
     domain, none = cell // n_strata, np.zeros(len(cell), dtype=np.intp)
     weight = sums["cell_rows"][cell]
     noise = CountedLabels(np.zeros((len(cell), classes)), none, weight, domain, len(rows), clear, terms, sampled[cell])
-    odds = sums["odds"] * unsure(rows, sampled.reshape(len(rows), -1).sum(1))[:, None]
-    levels = label_levels(rows, sums["gap"], odds, sample.relation, sample.relation_p)
+    levels = label_levels(rows, sums["gap"], sums["odds"], sample.relation, sample.relation_p, sample.sampled)
     return noise, levels, cell % n_strata
