@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rpo.cli.quality import quality
+from rpo.exceptions import InputError
 from rpo.tables import reading
 from tests.studies import clusters
 
@@ -90,7 +92,6 @@ def test_a_model_learns_from_the_sample_and_checks_another_dataset(command, many
 @pytest.mark.parametrize(
     "words, line",
     [
-        (("--all-rows", "--cluster", "tcp://127.0.0.1:1"), "leave out --cluster"),
         (("--unit", "a"), "--unit needs all rows in memory: add --all-rows, or leave it out"),
         (("--weights-out", "w.csv"), "--weights-out needs all rows in memory"),
         (("-t", "z"), "the dataset has no column 'z'"),
@@ -102,6 +103,11 @@ def test_what_cannot_be_done_is_one_line(command, many, words, line):
     assert (code, out) == (2, "")
     assert line in err
     assert "Traceback" not in err
+
+
+def test_all_rows_in_memory_need_no_cluster(many):
+    with pytest.raises(InputError, match="leave out --cluster"):
+        quality(str(many), target="y", domain="site", all_rows=True, cluster="tcp://127.0.0.1:1")
 
 
 def test_a_bad_file_is_named_or_skipped(command, many):

@@ -183,7 +183,7 @@ def test_with_more_columns_than_rows_of_a_domain_noise_is_still_noise(seed):
 
 @pytest.mark.parametrize("classes", [False, True])
 def test_rows_that_the_models_did_not_see_make_no_level_surer(classes, monkeypatch):
-    """Models of a sample are a little off in every domain: with all rows counted that would be certain, and no shift."""
+    """A sample's models are a little off in every domain: with all rows counted that is certain, but no shift."""
     monkeypatch.setattr("rpo.judging.residuals.MOST_ROWS", 1_000)
 
     def table(seed, offset):
