@@ -47,8 +47,8 @@ def test_quality_says_what_is_of_all_rows_and_what_of_a_sample(command, many, tm
     code, out, _ = command(*words, "--report", page)
     assert code == 0
     assert "In site s3, y is" in out
-    assert "are those of all 1,800 rows." in " ".join(out.split())
-    assert "are those of all 1,800 rows." in page.read_text()
+    assert "are computed from all 1,800 rows." in " ".join(out.split())
+    assert "are computed from all 1,800 rows." in page.read_text()
     found = json.loads(command(*words, "--json")[1])
     assert found["scope"]["rows"] == found["overview"]["rows"] == 1_800
     assert 900 < found["scope"]["sample"] < 1_100
@@ -74,7 +74,7 @@ def test_a_model_learns_from_the_sample_and_checks_another_dataset(command, many
     words = ("--method", "linear", "--grouping", "none", "--jobs", 1, "--sample-rows", 1_000)
     code, _, err = command("fit", many, *ROLES, *words, "--out", model)
     assert code == 0
-    assert " of 1,800 rows, as even over domains as they allow" in err
+    assert " of 1,800 rows, balanced between domains as far as possible" in err
     new = files(tmp_path / "new", 700, 2)
     code, out, _ = command("check", model, new, "--jobs", 1, "--json")
     assert code == 0

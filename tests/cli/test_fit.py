@@ -139,7 +139,7 @@ def test_numbers_of_the_page_are_in_the_json(command, homes, tmp_path, target, o
 def test_one_domain_is_said(command, homes, tmp_path):
     code, _, err = command("fit", homes, "-t", "radon", "--drop", "high", "-m", "linear", "-o", tmp_path / "m")
     assert code == 0
-    assert "note: there is one training domain only" in err
+    assert "note: there is only one training domain" in err
 
 
 def test_a_folder_of_another_kind_is_left_alone(command, homes, tmp_path):

@@ -135,7 +135,7 @@ class QualityModel(NewDomains, ChecksInput):
         self.domains_ = self.domains_[seen]
         if len(self.domains_) == 1:
             warnings.warn(
-                "there is one training domain only: what differs between domains cannot be learned",
+                "there is only one training domain: differences between domains cannot be learned",
                 OneDomainWarning,
                 stacklevel=3,
             )
@@ -227,7 +227,7 @@ class QualityModel(NewDomains, ChecksInput):
                 {"candidate": chosen.name, "learner": name, **figures(trial, one, trusted=True), "share": part}
                 for name, (one, part) in {**parts, "quality": (value, 1.0)}.items()
             ]
-            why = "fitted to all rows, by these shares" if len(table) else self._nothing_to_do()
+            why = "fitted to all rows, combined by these shares" if len(table) else self._nothing_to_do()
             last = pd.DataFrame(final).assign(chosen=True, why=why)
             self.decision_ = self._named(pd.concat([table, last], ignore_index=True) if len(table) else last)
         else:
@@ -242,7 +242,7 @@ class QualityModel(NewDomains, ChecksInput):
     def _nothing_to_do(self) -> str:
         if self.quality_ is None:
             return "not judged" if "off" in (self.weights, self.screen) else "too few rows to judge"
-        return "no row counts less and no feature is suspicious, or it was turned off"
+        return "no rows are noisy and no feature is suspicious, or the remedies are off"
 
     def _named(self, table: pd.DataFrame) -> pd.DataFrame:
         """Domains by their label; folds by their number where there is one domain."""
@@ -331,7 +331,5 @@ class QualityModel(NewDomains, ChecksInput):
             found = outputs(self.estimator_, values, self._n_classes())
         if not (finite := np.isfinite(found.reshape(len(found), -1)).all(1)).all():
             row = int(np.flatnonzero(~finite)[0])
-            raise InputError(
-                f"row {row} of X has values so far from those of the fit that no prediction can be computed"
-            )
+            raise InputError(f"row {row} of X is so far from the training data that no prediction can be computed")
         return found

@@ -43,7 +43,7 @@ class ChecksInput(BaseEstimator):  # type: ignore[misc]
     def _seed(self) -> int:
         state = self.random_state
         if not isinstance(state, int | np.integer) or state < 0:
-            raise InputError(f"random_state must be a whole number that is not negative, got {state!r}")
+            raise InputError(f"random_state must be a non-negative integer, got {state!r}")
         return int(state)
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any, domains: Any, strata: Any) -> tuple[Prepared, Array]:
@@ -89,7 +89,9 @@ class ChecksInput(BaseEstimator):  # type: ignore[misc]
         for what, given in (("domains", domains), ("strata", strata)):
             if isinstance(given, str):
                 if not isinstance(X, pd.DataFrame) or given not in X.columns:
-                    raise InputError(f"X has no column {given!r} ({what}=): name one it has, or give one label per row")
+                    raise InputError(
+                        f"X has no column {given!r} ({what}=): pass the name of a column, or one label per row"
+                    )
                 given = X[given].to_numpy()
             labels.append(None if given is None else np.asarray(given))
         frame, target = self._frame(X, y)
@@ -98,7 +100,7 @@ class ChecksInput(BaseEstimator):  # type: ignore[misc]
         weight = _check_sample_weight(sample_weight, frame, dtype=np.float64, ensure_non_negative=True)
         check_weight(weight)
         if len(frame) < 2:
-            raise InputError("there is one sample (n_samples=1): give at least two")
+            raise InputError("there is only one sample (n_samples=1): at least two are needed")
         return frame, target, weight, labels[0], labels[1]
 
     def _frame(self, X: Any, y: Any = None) -> tuple[pd.DataFrame, Any]:

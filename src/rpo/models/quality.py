@@ -99,11 +99,11 @@ class QualityRegressor(RegressorMixin, QualityModel):  # type: ignore[misc]
         try:
             values = np.asarray(y, dtype=np.float64)
         except (TypeError, ValueError):
-            raise InputError("the target of a regression must be numbers; for classes use QualityClassifier") from None
+            raise InputError("the target of a regressor must be numeric; use a classifier for classes") from None
         used = values[weight > 0]
         largest = np.abs(used).max(initial=0.0)
         if largest > LARGEST or 0 < largest < SMALLEST:
-            raise InputError(f"the target reaches {largest:.1g}: give it in another unit")
+            raise InputError(f"the target has values up to {largest:.1g}: use another unit")
         if np.ptp(used) <= 1e-12 * np.abs(used).max(initial=1e-300):
             raise InputError(f"the target is constant ({used[0]} in all {len(used)} rows): there is nothing to learn")
         return values
@@ -159,7 +159,7 @@ class QualityRegressor(RegressorMixin, QualityModel):  # type: ignore[misc]
         try:
             return np.asarray(y, dtype=np.float64)
         except (TypeError, ValueError):
-            raise InputError("the target of a regression must be numbers") from None
+            raise InputError("the target of a regressor must be numeric") from None
 
 
 class QualityClassifier(ClassifierMixin, QualityModel):  # type: ignore[misc]
@@ -210,7 +210,7 @@ class QualityClassifier(ClassifierMixin, QualityModel):  # type: ignore[misc]
         self.classes_ = np.unique(y[weight > 0])
         if len(self.classes_) < 2:
             raise InputError(
-                f"the target has one class only ({str(self.classes_[0])!r}): a classifier needs two classes or more"
+                f"the target has only one class ({str(self.classes_[0])!r}): a classifier needs at least two"
             )
         # Classes of rows that do not count have no place; these rows are left out.
         return np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1).astype(np.intp)
@@ -288,5 +288,5 @@ class QualityClassifier(ClassifierMixin, QualityModel):  # type: ignore[misc]
     def _places(self, y: NDArray[Any]) -> NDArray[Any]:
         known = np.isin(y, self.classes_)
         if not known.all():
-            raise InputError(f"y has the class {str(y[~known][0])!r}, which no training row has: leave these rows out")
+            raise InputError(f"y has class {str(y[~known][0])!r}, which is not in the training data: drop these rows")
         return np.searchsorted(self.classes_, y).astype(np.intp)

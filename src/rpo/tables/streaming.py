@@ -59,7 +59,7 @@ class Sample:
     def words(self) -> str:
         """What was learned from."""
         of = f"{len(self.ready.y):,} of {self.total:,} rows"
-        return f"fitted to a sample of {of}, as even over domains as they allow"
+        return f"fitted to a sample of {of}, balanced between domains as far as possible"
 
 
 def draw(
