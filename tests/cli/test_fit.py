@@ -37,11 +37,11 @@ def test_by_default_it_says_what_it_decided_and_what_to_expect(command, homes, t
     rest = ("--drop", "high", "--out", tmp_path / "m", "--report", tmp_path / "p.html")
     code, out, err = command("fit", homes, "-t", "radon", "-d", "site", *rest)
     assert code == 0
-    assert "To expect on a new domain: root mean squared error" in out
+    assert "Expected on a new domain: root mean squared error" in out
     assert [name for name in ("this model", "linear", "trees", "mean") if name not in out] == []
     assert "rows get less weight, because they are noisier than the others" in err
     card = (tmp_path / "m" / "README.md").read_text()
-    assert "## What to expect on a new domain" in card
+    assert "## Expected error on a new domain" in card
     assert "| high | left out |" in card
     assert "Expected error on a new domain" in (tmp_path / "p.html").read_text()
 

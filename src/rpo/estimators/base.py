@@ -215,7 +215,7 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         for name, more in (("standardize", ()), ("compile", ()), ("verbose", ("auto",))):
             value = getattr(self, name)
             if not isinstance(value, bool | np.bool_) and value not in more:
-                raise InputError(f"{name} is {value!r}: use {' or '.join(map(repr, (True, False, *more)))}")
+                raise InputError(f"{name} must be {' or '.join(map(repr, (True, False, *more)))}, got {value!r}")
         if not (self.n_strata is None or (isinstance(self.n_strata, int | np.integer) and self.n_strata >= 1)):
             raise InputError(f"n_strata must be a positive integer or None, got {self.n_strata!r}")
 
