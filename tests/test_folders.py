@@ -105,7 +105,7 @@ def outside(folder):
         (away, "is a link"),
         (fifo, "is not a regular file"),
         (fake, "is not a manifest"),
-        (outside, "a name that is no file's"),
+        (outside, "a file name is not valid"),
         (lambda f: (f / "b.bin").unlink(), "has no b.bin"),
         (lambda f: (f / MANIFEST).unlink(), "so its files cannot be checked"),
         (lambda f: (f / MANIFEST).write_text("[" * 60_000), "is not a manifest"),

@@ -155,12 +155,12 @@ def _manifest(folder: Path) -> dict[str, dict[str, int | str]]:
         found = json.loads(read_regular(place, MANIFEST_BYTES))
         files = found["files"]
         if found["format"] != FORMAT:
-            raise ValueError(f"format {str(found['format'])[:20]}")
+            raise ValueError(f"unknown format {str(found['format'])[:20]}")
         for name, entry in files.items():
             if name in ("", ".", "..", MANIFEST) or "/" in name or "\0" in name:
-                raise ValueError("a name that is no file's")
+                raise ValueError("a file name is not valid")
             if set(entry) != {"bytes", "sha256"} or type(entry["bytes"]) is not int:
-                raise ValueError("an entry without size or checksum")
+                raise ValueError("an entry has no size or checksum")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InputError):
             raise

@@ -53,7 +53,7 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         make_folder(path.parent)
         if path.exists() and not path.is_file():
-            raise InputError(f"{path} is not a regular file: give the path of a file to write")
+            raise InputError(f"{path} is not a regular file: choose the path of a file")
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
         try:
             yield temporary

@@ -46,7 +46,7 @@ def card_bytes(card: Mapping[str, Any]) -> bytes:
 
     >>> card_bytes({"name": "\\ud800"})
     Traceback (most recent call last):
-    rpo.exceptions.InputError: a name or label holds '\\ud800', which is no valid character: correct it before fitting
+    rpo.exceptions.InputError: a name or label has '\\ud800', which is not a valid character: correct it before fitting
     """
     text = json.dumps(card, indent=2, ensure_ascii=False, allow_nan=False)
     try:
@@ -54,7 +54,7 @@ def card_bytes(card: Mapping[str, Any]) -> bytes:
     except UnicodeEncodeError as error:
         half = text[error.start]
         raise InputError(
-            f"a name or label holds {half!r}, which is no valid character: correct it before fitting"
+            f"a name or label has {half!r}, which is not a valid character: correct it before fitting"
         ) from None
 
 
@@ -63,12 +63,12 @@ def check_format(card: Mapping[str, Any], known: int, folder: Path) -> None:
 
     >>> check_format({"format": 9}, 2, Path("model"))
     Traceback (most recent call last):
-    rpo.exceptions.InputError: model is of format 9, this version reads 2: use a matching one
+    rpo.exceptions.InputError: model has format 9, but this version reads 2: use a matching one
     """
     found = card.get("format")
     if found != known:
         raise InputError(
-            f"{folder} is of format {printable(str(found))[:20]}, this version reads {known}: use a matching one"
+            f"{folder} has format {printable(str(found))[:20]}, but this version reads {known}: use a matching one"
         )
 
 
@@ -131,12 +131,12 @@ def read_column(saved: Mapping[str, Any]) -> NDArray[Any]:
     longest = max([1, *(len(value) for value in saved["values"] if isinstance(value, str))])
     kind = re.fullmatch(r"[<>|=]?([biufO])[1248]?|[<>|=]?(U)(\d{1,9})", saved["dtype"])
     if kind is None or (kind[2] and int(kind[3]) > longest):
-        raise ValueError(f"labels of type {str(saved['dtype'])[:20]!r}")
+        raise ValueError(f"unknown type of labels {str(saved['dtype'])[:20]!r}")
     if kind[2] and 4 * int(kind[3]) * len(saved["values"]) > MOST_BYTES:
-        raise ValueError("labels that take more memory than a model may")
+        raise ValueError("the labels take too much memory")
     values = [float(value["float"]) if is_float(value) else value for value in saved["values"]]
     if not all(value is None or isinstance(value, str | int | float) for value in values):
-        raise ValueError("labels that are lists")
+        raise ValueError("a label is a list")
     return np.array(values, dtype=np.dtype(saved["dtype"]))
 
 
@@ -145,13 +145,13 @@ def read_labels(name: str, saved: Mapping[str, Any]) -> NDArray[Any]:
 
     >>> read_labels("domains_", {"dtype": "|i1", "values": [1, 1]})
     Traceback (most recent call last):
-    ValueError: domains_ names something twice
+    ValueError: domains_ has duplicates
     """
     labels = read_column(saved)
     if len({(type(value), value) for value in labels.tolist()}) != len(labels):
-        raise ValueError(f"{name} names something twice")
+        raise ValueError(f"{name} has duplicates")
     if name == "classes_" and len(labels) > MOST_CLASSES:
-        raise ValueError(f"it has more than {MOST_CLASSES:,} classes")
+        raise ValueError(f"there are more than {MOST_CLASSES:,} classes")
     return labels
 
 

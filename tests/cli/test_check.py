@@ -71,7 +71,7 @@ def test_the_page_of_a_table_with_its_target_has_its_quality_too(command, clinic
 def test_several_domains_are_checked_each(command, clinics):
     code, out, _ = command("check", clinics / "model", clinics / "clinics.csv")
     assert code == 0
-    assert "12 of them were among the training domains" in " ".join(out.split())
+    assert "Training domains among them: 12." in " ".join(out.split())
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_predictions_with_an_interval(command, clinics):
     assert json.loads(out)["score"][0]["covered"] >= 0.7
     code, _, err = command("predict", clinics / "model", clinics / "new.csv", "--interval", 95)
     assert code == 2
-    assert "level 0.95 takes 19 training domains, and there are 12" in err
+    assert "level 0.95 needs at least 19 training domains, but there are 12" in err
     assert "--interval-method model" in err
     assert (
         command("predict", clinics / "model", clinics / "new.csv", "--interval", 95, "--interval-method", "model")[0]

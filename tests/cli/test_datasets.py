@@ -47,8 +47,8 @@ def test_quality_says_what_is_of_all_rows_and_what_of_a_sample(command, many, tm
     code, out, _ = command(*words, "--report", page)
     assert code == 0
     assert "In site s3, y is" in out
-    assert "are those of all 1,800 rows." in " ".join(out.split())
-    assert "are those of all 1,800 rows." in page.read_text()
+    assert "are computed from all 1,800 rows." in " ".join(out.split())
+    assert "are computed from all 1,800 rows." in page.read_text()
     found = json.loads(command(*words, "--json")[1])
     assert found["scope"]["rows"] == found["overview"]["rows"] == 1_800
     assert 900 < found["scope"]["sample"] < 1_100
@@ -74,7 +74,7 @@ def test_a_model_learns_from_the_sample_and_checks_another_dataset(command, many
     words = ("--method", "linear", "--grouping", "none", "--jobs", 1, "--sample-rows", 1_000)
     code, _, err = command("fit", many, *ROLES, *words, "--out", model)
     assert code == 0
-    assert " of 1,800 rows, as even over domains as they allow" in err
+    assert " of 1,800 rows, balanced between domains as far as possible" in err
     new = files(tmp_path / "new", 700, 2)
     code, out, _ = command("check", model, new, "--jobs", 1, "--json")
     assert code == 0
@@ -92,7 +92,7 @@ def test_a_model_learns_from_the_sample_and_checks_another_dataset(command, many
 @pytest.mark.parametrize(
     "words, line",
     [
-        (("--unit", "a"), "--unit needs all rows in memory: add --all-rows, or leave it out"),
+        (("--unit", "a"), "--unit needs all rows in memory: add --all-rows, or remove the option"),
         (("--weights-out", "w.csv"), "--weights-out needs all rows in memory"),
         (("-t", "z"), "the dataset has no column 'z'"),
         (("--sample-rows", "10"), "--sample-rows"),
@@ -106,7 +106,7 @@ def test_what_cannot_be_done_is_one_line(command, many, words, line):
 
 
 def test_all_rows_in_memory_need_no_cluster(many):
-    with pytest.raises(InputError, match="leave out --cluster"):
+    with pytest.raises(InputError, match="remove --cluster"):
         quality(str(many), target="y", domain="site", all_rows=True, cluster="tcp://127.0.0.1:1")
 
 
@@ -135,7 +135,7 @@ def test_all_rows_on_a_cluster_are_for_trees(command, many, monkeypatch):
     words = ("fit", many, *ROLES, "--all-rows", "--cluster", "tcp://127.0.0.1:1", "--out", many.parent / "model")
     code, out, err = command(*words, "--method", "linear")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "--all-rows on a cluster is for --method trees" in err
+    assert "--all-rows on a cluster supports only --method trees" in err
 
 
 # --- real processes, and what kills them -------------------------------------------------------------------------
@@ -206,7 +206,7 @@ def test_a_lost_scheduler_is_one_line_and_the_same_command_goes_on(big, undistur
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (2, "")
     assert err.splitlines()[-1].startswith("rpo: the scheduler at")
-    assert "the same command goes on" in err
+    assert "the same command continues" in err
     done = {path: path.stat().st_mtime_ns for path in kept.glob("measuring-*/*.npz")}
     assert len(done) >= 3
     assert _answer(_run(*words, "--jobs", 1)) == undisturbed

@@ -37,11 +37,11 @@ def test_by_default_it_says_what_it_decided_and_what_to_expect(command, homes, t
     rest = ("--drop", "high", "--out", tmp_path / "m", "--report", tmp_path / "p.html")
     code, out, err = command("fit", homes, "-t", "radon", "-d", "site", *rest)
     assert code == 0
-    assert "To expect on a new domain: root mean squared error" in out
+    assert "Expected on a new domain: root mean squared error" in out
     assert [name for name in ("this model", "linear", "trees", "mean") if name not in out] == []
     assert "rows get less weight, because they are noisier than the others" in err
     card = (tmp_path / "m" / "README.md").read_text()
-    assert "## What to expect on a new domain" in card
+    assert "## Expected error on a new domain" in card
     assert "| high | left out |" in card
     assert "Expected error on a new domain" in (tmp_path / "p.html").read_text()
 
@@ -139,7 +139,7 @@ def test_numbers_of_the_page_are_in_the_json(command, homes, tmp_path, target, o
 def test_one_domain_is_said(command, homes, tmp_path):
     code, _, err = command("fit", homes, "-t", "radon", "--drop", "high", "-m", "linear", "-o", tmp_path / "m")
     assert code == 0
-    assert "note: there is one training domain only" in err
+    assert "note: there is only one training domain" in err
 
 
 def test_a_folder_of_another_kind_is_left_alone(command, homes, tmp_path):

@@ -59,7 +59,7 @@ def test_sigterm_writes_a_checkpoint_and_exits_143(homes, tmp_path, stage):
     process.terminate()
     code, out, err = ended(process)
     assert (code, out, err.count("\n")) == (143, "", 1)
-    assert "the same command goes on" in err
+    assert "the same command continues" in err
     step = read_checkpoint(tmp_path / "c" / f"{stage}.safetensors")[0].snapshot.step
     assert 0 < step < 1000
     assert not (tmp_path / "m").exists()

@@ -34,7 +34,7 @@ def test_what_is_lacking_or_new_is_said(command, homes, model, tmp_path):
     notes = json.loads(out)["notes"]
     assert notes == [
         "column 'floor' is missing from the table: filled with its median, 1",
-        "column 'wall' has categories that the model does not know: 'straw'",
+        "column 'wall' has categories that are not in the training data: 'straw'",
         "column 'day' has 1 values that are not a date: treated as missing",
         "1 row is from a domain not in the training data: 'moon'",
     ]

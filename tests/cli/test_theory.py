@@ -14,7 +14,14 @@ FAST = ["--problem", "bad-second-domain", "--nodes", "201", "--repetitions", "20
 def test_tables_and_figures(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["theory", *FAST, "--out", str(tmp_path / "figures")])
     assert result.exit_code == 0, result.output
-    for words in ("Theorem 1", "Best λ", "ρ against uniform", "η against", "printed, mean one", "bad-second-domain"):
+    for words in (
+        "Theorem 1",
+        "Best λ",
+        "ρ compared with uniform",
+        "η compared with",
+        "printed, mean one",
+        "bad-second-domain",
+    ):
         assert words in result.output
     assert "…" not in result.output
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {

@@ -28,9 +28,7 @@ def test_a_bug_is_one_line_and_a_file_with_the_traceback(command, broken):
     code, out, err = command(*broken(KeyError("no such\nthing \x1b[2J")))
     assert (code, out, err.count("\n")) == (70, "", 1)
     assert "Traceback" not in err
-    named = re.fullmatch(
-        r"rpo: this should not have happened \(KeyError: (.*)\); please report it with the file (.*)\n", err
-    )
+    named = re.fullmatch(r"rpo: unexpected error \(KeyError: (.*)\); please report it, with the file (.*)\n", err)
     assert "\x1b" not in err
     text = Path(named[2]).read_text()
     assert text.startswith("rpo quality ")
@@ -41,7 +39,7 @@ def test_a_bug_is_one_line_and_a_file_with_the_traceback(command, broken):
 def test_no_memory_is_no_bug(command, broken):
     code, out, err = command(*broken(MemoryError()))
     assert (code, out) == (2, "")
-    assert err == "rpo: there is not enough memory for this: give fewer rows or columns, or use a larger machine\n"
+    assert err == "rpo: not enough memory: use fewer rows or columns, or a machine with more memory\n"
 
 
 def test_whatever_a_file_makes_a_library_raise_is_a_line_about_the_file(command, monkeypatch, tmp_path):

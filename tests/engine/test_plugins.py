@@ -99,7 +99,7 @@ def test_the_same_module_may_define_a_method_again_and_its_source_tells_them_apa
     assert len(first) == 16
     assert first != get_method("mine").source
     assert get_method("rpo").source == ""  # ours has a version instead
-    with pytest.raises(InputError, match="method 'mine' has other code here"):
+    with pytest.raises(InputError, match="method 'mine' differs from the one the study was started with"):
         check_same(get_method("mine"), first)
 
 

@@ -152,14 +152,14 @@ def truncate(folder, name):
         (lambda f: (f / "model.json").write_text("[" * 100_000), "cannot be read"),
         (lambda f: alter_card(f, lambda c: c.update({"format": 99})), "format 99"),
         (lambda f: alter_card(f, lambda c: c.update({"class": "os.system"})), "not one of RPORegressor"),
-        (lambda f: alter_card(f, lambda c: c["parameters"].update({"hidden": [3]})), "not those of the network"),
+        (lambda f: alter_card(f, lambda c: c["parameters"].update({"hidden": [3]})), "do not fit the network"),
         (lambda f: alter_card(f, lambda c: c["parameters"].update({"evil": 1})), "not a complete model"),
         (lambda f: alter_card(f, lambda c: c["fitted"].pop("n_features_in_")), "not a complete model"),
         (lambda f: alter_card(f, lambda c: c["fitted"].update({"n_features_in_": 10**12})), "not a complete model"),
         (lambda f: alter_card(f, lambda c: c["fitted"].update({"task_": "binary"})), "0 classes"),
-        (lambda f: alter_card(f, lambda c: c["labels"]["domains_"]["values"].append("d")), "names something twice"),
+        (lambda f: alter_card(f, lambda c: c["labels"]["domains_"]["values"].append("d")), "has duplicates"),
         (lambda f: alter_card(f, lambda c: c["labels"]["domains_"].update({"values": [[1]]})), "not a complete model"),
-        (lambda f: alter_card(f, lambda c: c["parameters"].update({"hidden": [2**40]})), "not those of the network"),
+        (lambda f: alter_card(f, lambda c: c["parameters"].update({"hidden": [2**40]})), "do not fit the network"),
     ],
 )
 def test_a_damaged_folder_is_one_clear_line(harm, message, tmp_path, reseal):

@@ -103,7 +103,7 @@ def test_rows_without_a_target_are_left_out_and_rows_keep_their_numbers():
 def test_a_column_mostly_of_numbers_is_told_of_and_may_be_a_category():
     values = [str(i) for i in range(29)] + ["12 kg"]
     frame = pd.DataFrame({"y": np.arange(30.0), "w": values, "x": range(30)})
-    with pytest.raises(InputError, match="numbers but for 1 of 30 values, such as '12 kg'"):
+    with pytest.raises(InputError, match="numeric except for 1 of 30 values, such as '12 kg'"):
         prepare(frame, target="y")
     notes = prepare(frame, target="y", category=["w"]).notes
     assert any("column 'w' was dropped: 30 different texts" in note for note in notes)

@@ -26,8 +26,8 @@ def loss(layer=None, y=None, domain=None, eta=1.0):
         ({"y": torch.zeros(6, 1)}, r"y must have one target per row, got shape \(6, 1\): use y.squeeze\(1\)"),
         ({"domain": torch.tensor([1, 1, 1, 2, 2, 2]), "eta": torch.ones(2)}, "from 1 to 2, and there are 2 domains"),
         ({"domain": torch.tensor([-1, 0, 0, 1, 1, 1])}, "numbers from -1 to 1"),
-        ({"domain": torch.zeros(6)}, r"domain is torch.float32 of shape \(6,\): give one whole number"),
-        ({"domain": torch.zeros(6, 1, dtype=torch.long)}, r"domain is torch.int64 of shape \(6, 1\)"),
+        ({"domain": torch.zeros(6)}, r"domain must have one integer per row, got torch.float32 of shape \(6,\)"),
+        ({"domain": torch.zeros(6, 1, dtype=torch.long)}, r"got torch.int64 of shape \(6, 1\)"),
     ],
 )
 def test_errors_are_one_line_as_the_estimators_have_them(given, said):

@@ -15,9 +15,9 @@ def test_codes_stand_for_the_sorted_labels(labels: list[str]) -> None:
 
 
 def test_a_table_or_another_number_of_rows_is_no_column_of_labels() -> None:
-    with pytest.raises(InputError, match="one column"):
+    with pytest.raises(InputError, match="one label per row, got shape"):
         codes(np.zeros((2, 2)))
-    with pytest.raises(InputError, match="X has 3 rows"):
+    with pytest.raises(InputError, match=r"one label per row \(3\), got shape \(2,\)"):
         codes([0, 1], "domains", 3)
 
 

@@ -67,5 +67,5 @@ def test_a_quality_model_takes_it_by_name_and_saves_it(data, tmp_path):
 
 
 def test_a_negative_gamma_is_refused(data):
-    with pytest.raises(InputError, match="gamma is -1"):
+    with pytest.raises(InputError, match="gamma must be a non-negative number, got -1"):
         AnchorLine(-1).fit(*data[:2])

@@ -62,7 +62,7 @@ def test_rows_of_weight_zero_are_not_there():
                 atol=1e-9,
             )
         assert (found.weight[~there] == 0).all()
-    with pytest.raises(InputError, match="2 rows have a target and a weight above zero: at least 10 are needed"):
+    with pytest.raises(InputError, match="only 2 rows have a target and a positive weight: at least 10 are needed"):
         judged(x, y, domain, sample_weight=np.arange(300) < 2)
 
 
@@ -79,9 +79,7 @@ def test_copies_are_told_and_equal_rows_of_few_categories_are_not():
     again = np.arange(600) % 60
     found = judged(x[again], y[again], domain[again])
     assert found.copies == 540
-    assert found.summary[0].startswith(
-        "540 of 600 rows repeat another row in every column: drop them if they are copies"
-    )
+    assert found.summary[0].startswith("540 of 600 rows are duplicates of another row: drop them if they are copies")
     rng = np.random.default_rng(0)
     few = rng.integers(0, 3, size=(600, 2)).astype(float)
     assert judged(few, few[:, 0] + rng.normal(size=600), np.arange(600) % 3).copies == 0

@@ -55,4 +55,4 @@ def test_levels_say_which_way(shift, way):
     frame["y"] = expected + rng.normal(size=600) + shift * (frame["site"] == "C")
     first, second = judged(frame, expected).summary
     assert first == "Nothing wrong was found in the 600 rows of 6 sites."
-    assert second == f"Site C differs in level, not in noise: y is {second.split()[10]} {way} than the columns explain."
+    assert second == f"Site C differs in level, not in noise: y is {second.split()[10]} {way} than the columns predict."

@@ -68,7 +68,9 @@ def test_a_level_that_so_few_domains_cannot_promise_is_refused_with_what_it_take
     model = fitted(X, y, domain)
     assert model.max_level_ == pytest.approx(6 / 7)
     assert np.isfinite(model.predict_interval(X[:3], 0.85)).all()
-    with pytest.raises(InputError, match=r"level 0.9 takes 9 training domains, and there are 6: at most 0.857"):
+    with pytest.raises(
+        InputError, match=r"level 0.9 needs at least 9 training domains, but there are 6: the highest level is 0.857"
+    ):
         model.predict_interval(X[:3], 0.9)
     assert np.isfinite(model.predict_interval(X[:3], 0.99, method="model")).all()
     for level in (0, 1, 90, "high", np.nan, True):

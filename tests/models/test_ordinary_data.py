@@ -70,7 +70,7 @@ def test_weights_that_cost_large_domains_are_vetoed(rng):
     assert (model.quality_.weight < 1).any()
     assert model.candidate_ == "plain"
     assert (model.weight_ == 1).all()
-    assert model.decision_["why"].str.contains("counts in full").any()
+    assert model.decision_["why"].str.contains("have full weight").any()
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -95,7 +95,7 @@ def test_trees_are_read_without_torch(tmp_path):
 
 def test_an_estimator_of_ones_own_is_refused(tmp_path):
     model = QualityRegressor(Ridge(), **QUICK).fit(X, NUMBER, domains=DOMAINS)
-    with pytest.raises(InputError, match="a Ridge of your own, which cannot be saved without pickle"):
+    with pytest.raises(InputError, match="a Ridge cannot be saved without pickle"):
         model.save(tmp_path / "model")
 
 
@@ -136,30 +136,30 @@ def _back(left):
     [
         (lambda f: _card(f, **{"class": "os.system"}), "not a model card"),
         (lambda f: _card(f, format=99), "of format 99"),
-        (lambda f: _card(f, parts=[]), "its learners"),
-        (lambda f: _card(f, parts=[{"name": "a", "kind": "pickle", "share": 1.0}]), "of the kind 'pickle'"),
-        (lambda f: _card(f, columns=[{"name": "a", "kind": "code"}]), "not a whole model"),
-        (lambda f: _card(f, n_features_in=None), "not a whole model"),
-        (lambda f: _card(f, parameters={"estimator": "trees", "hook": "x"}), "not a whole model"),
+        (lambda f: _card(f, parts=[]), "the learners"),
+        (lambda f: _card(f, parts=[{"name": "a", "kind": "pickle", "share": 1.0}]), "unknown kind of learner 'pickle'"),
+        (lambda f: _card(f, columns=[{"name": "a", "kind": "code"}]), "not a complete model"),
+        (lambda f: _card(f, n_features_in=None), "not a complete model"),
+        (lambda f: _card(f, parameters={"estimator": "trees", "hook": "x"}), "not a complete model"),
         (lambda f: {**f, "model.json": b"[" * 100_000}, "cannot be read"),
-        (lambda f: {**f, "weights.safetensors": pickle.dumps("code")}, "not a whole model"),
-        (lambda f: _arrays(f, "kept", lambda a: a + 5), "its features"),
-        (lambda f: _arrays(f, "0/left", _back), "lead back"),
-        (lambda f: _arrays(f, "0/feature", lambda a: a + 100), "columns that are not there"),
-        (lambda f: _arrays(f, "0/value", lambda a: a * np.nan), "without a number"),
-        (lambda f: _arrays(f, "0/root", lambda a: a[::-1].copy()), "begin nowhere"),
-        (lambda f: _arrays(f, "0/edge_count", lambda a: a * 0 + 2**40), "not a whole model"),
-        (lambda f: _arrays(f, "reference/domain", lambda a: a + 7), "domains that are not there"),
-        (lambda f: _arrays(f, "reference/domain", lambda a: a[:-1]), "of another shape"),
+        (lambda f: {**f, "weights.safetensors": pickle.dumps("code")}, "not a complete model"),
+        (lambda f: _arrays(f, "kept", lambda a: a + 5), "the kept features"),
+        (lambda f: _arrays(f, "0/left", _back), "has a cycle"),
+        (lambda f: _arrays(f, "0/feature", lambda a: a + 100), "a column that does not exist"),
+        (lambda f: _arrays(f, "0/value", lambda a: a * np.nan), "not finite"),
+        (lambda f: _arrays(f, "0/root", lambda a: a[::-1].copy()), "has no root"),
+        (lambda f: _arrays(f, "0/edge_count", lambda a: a * 0 + 2**40), "not a complete model"),
+        (lambda f: _arrays(f, "reference/domain", lambda a: a + 7), "a domain that does not exist"),
+        (lambda f: _arrays(f, "reference/domain", lambda a: a[:-1]), "has the wrong shape"),
         (lambda f: _arrays(f, "reference/value", lambda a: a * np.inf), "no number|not finite"),
-        (lambda f: _arrays(f, "reference/scale", lambda a: a * 0), "that cannot be"),
-        (lambda f: _arrays(f, "reference/trust", lambda a: a + 7), "shares that are none"),
-        (lambda f: _arrays(f, "reference/error", lambda a: a - 1e6), "below zero"),
-        (lambda f: _arrays(f, "reference/mean", lambda a: a[:, :1]), "of another shape"),
-        (lambda f: _arrays(f, "reference/beside", lambda a: a[:, :2]), "of another shape"),
+        (lambda f: _arrays(f, "reference/scale", lambda a: a * 0), "is not valid"),
+        (lambda f: _arrays(f, "reference/trust", lambda a: a + 7), "not between 0 and 1"),
+        (lambda f: _arrays(f, "reference/error", lambda a: a - 1e6), "is negative"),
+        (lambda f: _arrays(f, "reference/mean", lambda a: a[:, :1]), "has the wrong shape"),
+        (lambda f: _arrays(f, "reference/beside", lambda a: a[:, :2]), "has the wrong shape"),
         (lambda f: _arrays(f, "reference/noise", lambda a: a + 7), "local noise"),
-        (lambda f: _without(f, "reference/"), "not a whole model"),
-        (lambda f: _arrays(f, "kept", lambda a: a, more={"adaptation/effect": np.zeros(2)}), "not a whole model"),
+        (lambda f: _without(f, "reference/"), "not a complete model"),
+        (lambda f: _arrays(f, "kept", lambda a: a, more={"adaptation/effect": np.zeros(2)}), "not a complete model"),
     ],
 )
 def test_a_spoiled_folder_is_refused_in_one_line(spoil, words, forest, tmp_path):

@@ -193,7 +193,7 @@ def test_the_page_of_a_fit_and_a_check_fits(browser, new_clinic, width, media):
     browser.get(new_clinic.as_uri())
     assert browser.get_log("browser") == []
     assert browser.execute_script("return document.documentElement.scrollWidth") <= (860 if media else width)
-    assert "held" in browser.find_element("id", "fitted").text
+    assert "achieved" in browser.find_element("id", "fitted").text
     assert "outside" in browser.find_element("id", "check").text
 
 

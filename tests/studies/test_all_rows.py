@@ -55,7 +55,7 @@ def test_every_row_is_taken_as_the_model_takes_it(tmp_path):
     np.testing.assert_array_equal(y, whole["y"])
     np.testing.assert_allclose(weight, np.where(whole["site"] == "s1", 0.25, 1.0) * whole["count"])
     whole.assign(count=-1).to_parquet(tmp_path / "visits" / "0.parquet", index=False)
-    with pytest.raises(InputError, match=r"the weight 'count' is missing, negative or no number in 1600 rows"):
+    with pytest.raises(InputError, match=r"the weight 'count' is missing, negative or not a number in 1600 rows"):
         work(sample.dataset.parts[0])
 
 

@@ -127,9 +127,9 @@ def test_the_scheduler_killed_is_one_line_and_the_same_command_goes_on(tmp_path,
 @pytest.mark.parametrize(
     "error, words",
     [
-        (ConnectionResetError(), "the scheduler at tcp://here is gone: what is done is kept"),
+        (ConnectionResetError(), "the scheduler at tcp://here is gone: finished work is kept"),
         (asyncio.CancelledError(), "the scheduler at tcp://here is gone"),
-        (KeyError("a\nb"), r"gives an unexpected answer \(KeyError: 'a\\nb'\): what is done is kept"),
+        (KeyError("a\nb"), r"gave an unexpected answer \(KeyError: 'a\\nb'\): finished work is kept"),
         (TrainingError("a worker failed"), "^a worker failed$"),
     ],
 )

@@ -71,7 +71,7 @@ def test_another_unit_is_outside(model, new):
     assert found.verdict == "outside"
     assert found.domains["outside"][0] == 1
     assert "(mean" in str(found)
-    assert "this one lies further" in str(found)
+    assert "this one is further away" in str(found)
 
 
 def test_a_shuffled_target_is_found_without_a_change_of_columns(model, new):
@@ -105,8 +105,8 @@ def test_what_is_lacking_missing_or_unseen_is_said(model, new):
     features.loc[:9, "age"] = np.nan
     found = rpo.check(model, features)
     assert found.verdict != "as usual"
-    assert "It lacks 'pressure'." in found.summary
-    assert "100 % of its rows have a ward that no training row has." in found.summary
+    assert "Columns missing from the table: 'pressure'." in found.summary
+    assert "100 % of its rows have a ward that does not occur in the training data." in found.summary
     assert any("'age' is missing in 10 rows" in note for note in found.notes)
     assert found.columns.set_index("column")["missing"]["age"] == 0.25
 

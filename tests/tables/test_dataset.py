@@ -65,7 +65,7 @@ def test_an_address_is_read_through_fsspec(tmp_path):
             half.to_parquet(file, index=False)
     found = open_dataset("memory://visits")
     pd.testing.assert_frame_equal(found.frame().reset_index(drop=True), frame, check_dtype=False)
-    with pytest.raises(InputError, match="there is no Parquet file at memory://nothing"):
+    with pytest.raises(InputError, match="no Parquet file was found at memory://nothing"):
         open_dataset("memory://nothing")
     with pytest.raises(InputError, match="cannot be opened"):
         open_dataset("nosuchprotocol://a")
@@ -106,7 +106,7 @@ def test_a_bad_file_is_named_before_any_work_or_skipped(tmp_path, spoiled):
 
 
 def test_nothing_to_read_is_one_line(tmp_path):
-    with pytest.raises(InputError, match="there is no Parquet file at"):
+    with pytest.raises(InputError, match="no Parquet file was found at"):
         open_dataset(str(tmp_path))
     for k in range(2):
         (tmp_path / f"{k}.parquet").write_text("nothing")

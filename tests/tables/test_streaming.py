@@ -202,7 +202,7 @@ def test_rows_of_a_class_that_the_sample_lacks_are_told(tmp_path):
         pytest.skip("the one row was drawn")
     found = judge_dataset(sample, estimator="linear", running=QUIET)
     assert found.scope.rows == 3_999
-    assert any(note.startswith("1 rows are of a class that the sample lacks") for note in found.prepared.notes)
+    assert any(note.startswith("1 rows have a class that is not in the sample") for note in found.prepared.notes)
 
 
 def test_parts_add_up_in_their_order_whoever_is_first(tmp_path):

@@ -83,10 +83,10 @@ def main() -> None:
     except (InputError, TrainingError, OSError) as error:
         _stop(str(error), 2)
     except MemoryError:
-        _stop("there is not enough memory for this: give fewer rows or columns, or use a larger machine", 2)
+        _stop("not enough memory: use fewer rows or columns, or a machine with more memory", 2)
     except Exception as error:
         words = f"{type(error).__name__}: {words_of(error, MOST_WORDS)}"
-        _stop(f"this should not have happened ({words}); please report it with the file {_details()}", UNFORESEEN)
+        _stop(f"unexpected error ({words}); please report it, with the file {_details()}", UNFORESEEN)
 
 
 def _stop(line: str, code: int) -> None:

@@ -140,9 +140,9 @@ def compare(
     for line in found.protocol:
         say(f"- {line}")
     for line in found.failed:
-        say(f"FAILED: {line}; the same command tries again", err=True)
+        say(f"FAILED: {line}; the same command tries it again", err=True)
     if found.stopped:
-        typer.echo("\nStopped. What is known so far (the same command goes on):")
+        typer.echo("\nStopped. Results so far (the same command continues):")
     typer.echo()
     say(found.verdict)
     if report is not None:

@@ -140,7 +140,7 @@ def fit(
     if method in NAMED:
         if steps is not None or checkpoint is not None:
             option = "--checkpoint" if steps is None else "--steps"
-            raise InputError(f"{option} is only for methods in `rpo methods`: add --method rpo, or leave it out")
+            raise InputError(f"{option} is only for methods in `rpo methods`: add --method rpo, or remove the option")
     else:
         from rpo.methods import get_method
 
@@ -236,13 +236,13 @@ def _show(model: "TableModel") -> None:
     if hasattr(estimator, "expected_error_"):
         table = estimator.expected_error_.rename(index={"quality": "this model"}).rename_axis("model").reset_index()
         table.columns = table.columns.str.replace("mean_probability", "mean p").str.replace("_", " ")
-        measure = "Brier's score" if model.task == "classification" else "root mean squared error"
+        measure = "Brier score" if model.task == "classification" else "root mean squared error"
         where = "new domain" if len(estimator.domains_) > 1 else "new row"
-        show(table, tuple(table.columns), f"To expect on a {where}: {measure}", len(table))
+        show(table, tuple(table.columns), f"Expected on a {where}: {measure}", len(table))
         used = {name: share for name, share in estimator.shares_.items() if share > 0}
         if len(estimator.shares_) > 1:
             parts = ", ".join(f"{name} {100 * share:.0f} %" for name, share in used.items())
-            say(f"The model is made of {parts}.")
+            say(f"The model combines {parts}.")
         from rpo.models.intervals import coverage
 
         if words := interval_words(coverage(estimator), model.task):
@@ -250,7 +250,7 @@ def _show(model: "TableModel") -> None:
         return
     cells = getattr(estimator, "quality_", None)
     if cells is not None and cells[["noise", "rho"]].nunique().max() > 1:  # else none is poorer than another
-        show(cells.head(SHOWN), tuple(cells.columns), "Domain and stratum, poorest first", len(cells))
+        show(cells.head(SHOWN), tuple(cells.columns), "Domains and strata, lowest quality first", len(cells))
 
 
 def interval_words(held: "pd.DataFrame", task: str) -> str:
@@ -259,20 +259,20 @@ def interval_words(held: "pd.DataFrame", task: str) -> str:
     >>> import pandas as pd
     >>> row = {"level": 0.8, "size": 1.5, "covered": 0.83, "lowest": 0.61, "lowest_domain": "B"}
     >>> interval_words(pd.DataFrame([row]), "regression")
-    'Intervals of 80 % (typically ±1.5) held 83 % of the rows of domains not seen; at worst, in B, 61 %.'
+    '80 % intervals (typically ±1.5) contain 83 % of the rows of held-out domains; in the worst, B, 61 %.'
     """
     usual = held[held["level"] <= USUAL]
     if not len(usual):
         return ""
     row = usual.iloc[-1]
     size = f"{row['size']:,.0f}" if row["size"] >= 100 else f"{row['size']:.2g}"
-    what = f"Intervals of {100 * row['level']:.0f} % (typically ±{size})"
+    what = f"{100 * row['level']:.0f} % intervals (typically ±{size})"
     if task == "classification":
-        what = f"Sets of classes at {100 * row['level']:.0f} % ({row['size']:.1f} classes on average)"
+        what = f"{100 * row['level']:.0f} % sets ({row['size']:.1f} classes on average)"
     if "lowest" not in held:
-        return f"{what} held {100 * row['covered']:.0f} % of the rows not seen."
+        return f"{what} contain {100 * row['covered']:.0f} % of the held-out rows."
     return (
-        f"{what} held {100 * row['covered']:.0f} % of the rows of domains not seen; at worst, in "
+        f"{what} contain {100 * row['covered']:.0f} % of the rows of held-out domains; in the worst, "
         f"{row['lowest_domain']}, {100 * row['lowest']:.0f} %."
     )
 
@@ -293,7 +293,7 @@ def kept(folder: Path | None) -> Iterator[None]:
                 remove_temporaries(place)
             yield
     except SystemExit:
-        typer.echo(f"rpo: stopped; the training is kept in {folder}, and the same command goes on", err=True)
+        typer.echo(f"rpo: stopped; the training is saved in {folder}: the same command continues it", err=True)
         raise
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -50,7 +50,7 @@ def methods(
     rate = shown[0]["hyperparameters"]["lr"]
     table = Table(
         title=f"{len(shown)} methods",
-        caption=f"all have lr: {rate['default']:g} ({rate['range']})",
+        caption=f"all methods have lr: {rate['default']:g} ({rate['range']})",
         title_justify="left",
         caption_justify="left",
         show_lines=True,

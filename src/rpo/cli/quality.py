@@ -106,7 +106,7 @@ def quality(
 
         get_method(method)
     if all_rows and cluster is not None:
-        raise InputError("--all-rows reads everything into the memory of this machine: leave out --cluster")
+        raise InputError("--all-rows uses the memory of this machine only: remove --cluster")
     frame = opened(table, encoding=encoding, skip_bad=skip_bad, all_rows=all_rows)
     roles: dict[str, Any] = {
         "target": target,
@@ -121,7 +121,7 @@ def quality(
 
         for option, asked in (("--unit", unit), ("--weights-out", weights_out)):
             if asked is not None:
-                raise InputError(f"{option} needs all rows in memory: add --all-rows, or leave it out")
+                raise InputError(f"{option} needs all rows in memory: add --all-rows, or remove the option")
         with run_by(checkpoint, jobs, cluster, skip_bad) as running:
             sample = draw(frame, **roles, seed=seed, rows=sample_rows, running=running)
             found = judge_dataset(sample, grouping=grouping, estimator=method, seed=seed, running=running)

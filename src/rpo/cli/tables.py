@@ -141,7 +141,7 @@ def check_report(report: Path | None) -> None:
     if report is None:
         return
     if report.is_dir():
-        raise InputError(f"{report} is a directory: give the path of the page, such as quality.html")
+        raise InputError(f"{report} is a directory: choose the path of a file, such as quality.html")
     if report.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"--report must end in .html, got {report}")
 
@@ -265,7 +265,7 @@ def run_by(checkpoint: Path | None, jobs: int | None, cluster: str | None, skip_
     from rpo.studies.workers import shared
     from rpo.tables.streaming import Running
 
-    again = GO_ON if checkpoint is not None else "start it again, with --checkpoint DIR to keep what is done"
+    again = GO_ON if checkpoint is not None else "run it again, with --checkpoint DIR to keep finished parts"
     number = cpu_count() if jobs is None else jobs
     spread = partial(shared, jobs=number) if cluster is None else on_cluster(cluster, again)
     running = Running(spread, checkpoint, skip_bad)

@@ -96,8 +96,8 @@ def theory(
 TITLES = {
     "theorem": "Theorem 1 (ρ = 1; the last three columns: how far from the exact solver)",
     "lambda": "Best λ (η = 0, ρ = 1; excess = risk above that at the best λ)",
-    "rho": "ρ against uniform ρ in the same form (η = 0, each at its own best λ)",
-    "eta": "η against η = 1 (ρ = 1, each at its own best λ)",
+    "rho": "ρ compared with uniform ρ in the same form (η = 0, each at its own best λ)",
+    "eta": "η compared with η = 1 (ρ = 1, each at its own best λ)",
 }
 
 # Column, heading, and how its values are written.

@@ -55,7 +55,7 @@ def load_plugin(name: str) -> None:
         _register(found)
     except Exception as error:
         raise InputError(
-            f"plugin {name!r} could not be loaded ({said(error)}): give module or module:function, importable from here"
+            f"plugin {name!r} could not be loaded ({said(error)}): use an importable module, or module:function"
         ) from None
 
 
@@ -120,7 +120,7 @@ def check_same(method: Method, source: str) -> None:
     """Refuse, in a worker, a method whose code is not the one that was asked for."""
     if method.source != source:
         raise InputError(
-            f"method {method.name!r} has other code here than where the study was started: install the same everywhere"
+            f"method {method.name!r} differs from the one the study was started with: install the same code everywhere"
         )
 
 

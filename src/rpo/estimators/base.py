@@ -1,4 +1,4 @@
-"""What all estimators share: checking, standardising, training on the engine, predicting."""
+"""What all estimators share: standardising, training on the engine, predicting."""
 
 import os
 import warnings
@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 from torch import nn
 
 from rpo.engine import Config, Data, Monitor, Net, factory, make_data, mlp, predict
@@ -20,13 +19,13 @@ from rpo.engine.config import default_batch_size, pick_device
 from rpo.engine.method import State
 from rpo.engine.source import Source
 from rpo.engine.training import first_stage, net_of
+from rpo.estimators.checking import ChecksInput
 from rpo.estimators.fetched import FETCHED, Inputs, Rows, as_source, labels_of
-from rpo.estimators.inputs import Array, check_finite, check_kinds, is_widths, weighted_moments
+from rpo.estimators.inputs import Array, is_widths, weighted_moments
 from rpo.estimators.quality import fitted_penalties, quality_table
 from rpo.estimators.ready import Ready, evaluations, validation_rows
 from rpo.estimators.strata import labelled, searched
-from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning
-from rpo.frames.preparing import check_moments, check_weight
+from rpo.exceptions import CollapseWarning, InputError
 from rpo.functional.losses import Task
 from rpo.grouping.strata import chosen_grouping, codes
 from rpo.mapped import blocks, is_mapped, on_disk
@@ -38,7 +37,7 @@ DOUBLE_ROWS = 1_000
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
-class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
+class DomainEstimator(ChecksInput, ABC):
     """Base of the four estimators; a subclass says which method with which values, and what the target is."""
 
     # `domains` and `strata` travel through Pipeline, GridSearchCV and the like as they are.
@@ -46,20 +45,14 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     # Set by the subclasses' constructors.
     hidden: Sequence[int]
-    module: nn.Module | Callable[..., nn.Module] | None
     steps: int
     batch_size: int | Literal["auto"] | None
     learning_rate: float | None
     schedule: Literal["cosine", "constant"]
     accumulate: int
-    standardize: bool
     grouping: str
-    n_strata: int | None
-    random_state: int | None
     dtype: str
     device: str
-    compile: bool
-    verbose: bool | Literal["auto"]
 
     @abstractmethod
     def _method(self) -> tuple[Method, dict[str, Any]]:
@@ -178,69 +171,6 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 )
             data = self._with_strata(data, rows, target, strata, first, grouping)
         return Ready(method, build, data, config, numbers, options, first)
-
-    # --- checking -----------------------------------------------------------------------------------------------
-
-    def _check_rows(
-        self, X: Inputs, y: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> tuple[Rows, NDArray[Any], Array]:
-        if y is None:
-            raise InputError("requires y to be passed, but the target y is None")
-        source = as_source(X)
-        if source is not None:
-            self.n_features_in_ = int((source.shape[1:] or (1,))[0])
-            weight = _check_sample_weight(sample_weight, np.empty((len(source), 1)), ensure_non_negative=True)
-            check_weight(weight)
-            return source, column_or_1d(np.asarray(y), warn=True), weight
-        check_kinds(X)
-        rows, target = validate_data(
-            self,
-            X,
-            y,
-            dtype="numeric",
-            ensure_all_finite=False,
-            allow_nd=self.module is not None,
-            y_numeric=False,
-            multi_output=True,
-        )
-        check_finite(rows, self._names(rows))
-        target = column_or_1d(target, warn=True)
-        check_moments(target)
-        weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-        check_weight(weight)
-        return rows, target, weight
-
-    def _check_switches(self) -> None:
-        """Refuse what Python would take for true or false, and is neither."""
-        for name, more in (("standardize", ()), ("compile", ()), ("verbose", ("auto",))):
-            value = getattr(self, name)
-            if not isinstance(value, bool | np.bool_) and value not in more:
-                raise InputError(f"{name} is {value!r}: use {' or '.join(map(repr, (True, False, *more)))}")
-        if not (self.n_strata is None or (isinstance(self.n_strata, int | np.integer) and self.n_strata >= 1)):
-            raise InputError(f"n_strata must be a positive integer or None, got {self.n_strata!r}")
-
-    def _names(self, rows: NDArray[Any]) -> list[str]:
-        return [str(name) for name in getattr(self, "feature_names_in_", [f"x{i}" for i in range(rows.shape[1])])]
-
-    def _check_domains(self, domains: ArrayLike | None, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
-        code, labels = (np.zeros(n, np.intp), np.array([0])) if domains is None else codes(domains, "domains", n)
-        if len(labels) == 1:
-            warnings.warn(
-                "there is only one training domain: differences between domains cannot be learned",
-                OneDomainWarning,
-                stacklevel=4,
-            )
-        return code, labels
-
-    def _seed(self) -> int:
-        state = self.random_state
-        if state is None:
-            return int(np.random.SeedSequence().generate_state(1)[0])
-        if isinstance(state, np.random.RandomState):
-            return int(state.randint(2**31))
-        if not isinstance(state, int | np.integer) or state < 0:
-            raise InputError(f"random_state must be a non-negative integer or None, got {state!r}")
-        return int(state)
 
     # --- preparing ----------------------------------------------------------------------------------------------
 
@@ -413,17 +343,6 @@ class DomainEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             row = int((~finite).nonzero()[0, 0])
             raise InputError(f"row {row} of X is so far from the training data that no prediction can be computed")
         return output
-
-    def _checked_inputs(self, X: Inputs) -> Rows:
-        source = as_source(X)
-        if source is not None:
-            return source
-        check_kinds(X)
-        rows: NDArray[Any] = validate_data(
-            self, X, reset=False, dtype="numeric", ensure_all_finite=False, allow_nd=self.module is not None
-        )
-        check_finite(rows, self._names(rows))
-        return rows
 
     def _net(self, method: Method, row_shape: tuple[int, ...]) -> Net:
         n_classes = len(getattr(self, "classes_", ()))

@@ -163,21 +163,21 @@ def _check(model: DomainEstimator) -> None:
     """What was read must fit together: scales and weights are those of the inputs and the network in the card."""
     inputs = model.n_features_in_
     if type(inputs) is not int or inputs < 1 or not is_widths(model.hidden) or len(model.hidden) > MOST_LAYERS:
-        raise ValueError("its inputs or layers are no numbers of such")
+        raise ValueError("the numbers of inputs or layers are not valid")
     if model.dtype_ not in DTYPES:
-        raise ValueError("it computes in no precision that is known")
+        raise ValueError("unknown precision")
     classes = len(getattr(model, "classes_", ()))
     if classes != {"regression": 0, "binary": 2}.get(model.task_, max(classes, 3)):
-        raise ValueError(f"{classes} classes are not those of a {model.task_} model")
+        raise ValueError(f"{classes} classes do not fit a {model.task_} model")
     if len(getattr(model, "feature_names_in_", range(inputs))) != inputs:
-        raise ValueError("its inputs and their names are not as many")
+        raise ValueError("the numbers of inputs and of their names differ")
     for name in ("x_mean_", "x_scale_"):
         if getattr(model, name).shape not in ((1,), (inputs,)):
-            raise ValueError(f"{name} is of another shape")
+            raise ValueError(f"{name} has the wrong shape")
     scales = {"x_mean_": model.x_mean_, "x_scale_": model.x_scale_}
     for name, values in sorted((scales | model.params_).items()):  # a file gives its arrays in any order
         if values.dtype.kind != "f" or (name in model.params_ and values.dtype != model.dtype_):
-            raise ValueError(f"{name} holds {values.dtype}")
+            raise ValueError(f"{name} has type {values.dtype}")
         if not np.isfinite(values).all():
             raise ValueError(f"{name} is not finite")
     if (model.x_scale_ == 0).any():
@@ -193,10 +193,10 @@ def _check(model: DomainEstimator) -> None:
         net = model._net(method, (inputs,))
     found = {name: tuple(value.shape) for name, value in model.params_.items()}
     if found != {name: tuple(shape) for name, shape in net.shapes.items()}:
-        raise ValueError("its parameters are not those of the network in its card")
+        raise ValueError("the parameters do not fit the network in model.json")
     guess = model._forward(np.zeros((1, inputs)) + model.x_mean_)  # whatever else is wrong shows now
     if guess.shape != (1, classes if model.task_ == "multiclass" else 1):
-        raise ValueError("its predictions are not those of its classes")
+        raise ValueError("the predictions do not fit the classes")
 
 
 __all__ = ["files_of", "from_files", "load", "save"]

@@ -66,7 +66,7 @@ def check_columns(columns: Sequence[Column]) -> None:
         if len(set(column.categories)) != len(column.categories):
             raise ValueError("a category is named twice")
         if (column.kind == "category") != bool(column.categories) or abs(column.fill) > LARGEST:
-            raise ValueError("a column has categories or a fill that it cannot have")
+            raise ValueError("a column has categories or a fill value that does not fit its kind")
         if len(column.categories) > MOST_CATEGORIES:
             raise ValueError(f"a column has more than {MOST_CATEGORIES} categories")
 
@@ -129,8 +129,8 @@ def kind_of(known: "pd.Series[Any]", name: str) -> Literal["number", "date", "ca
     if text.str.fullmatch(DATE).all():
         if (wrong := pd.to_datetime(text, errors="coerce", utc=True, format="ISO8601").isna()).any():
             raise InputError(
-                f"column {name!r} is dates but for {int(wrong.sum())} of {len(text)} values, such as "
-                f"{text[wrong].iloc[0]!r}: correct them, or say --category or --drop"
+                f"column {name!r} contains dates except for {int(wrong.sum())} of {len(text)} values, such as "
+                f"{text[wrong].iloc[0]!r}: correct them, or use --category or --drop"
             )
         return "date"
     if are_codes(text):
@@ -141,8 +141,8 @@ def kind_of(known: "pd.Series[Any]", name: str) -> Literal["number", "date", "ca
     if 1 - wrong.mean() >= MEANT_AS_NUMBERS:
         example = str(text[wrong].iloc[0])[:40]
         raise InputError(
-            f"column {name!r} is numbers but for {int(wrong.sum())} of {len(text)} values, such as {example!r}: "
-            "correct them, or say --category or --drop"
+            f"column {name!r} is numeric except for {int(wrong.sum())} of {len(text)} values, such as {example!r}: "
+            "correct them, or use --category or --drop"
         )
     return "category"
 

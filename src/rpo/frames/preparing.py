@@ -148,12 +148,12 @@ def target_values(values: "pd.Series[Any]", name: str, task: Task) -> NDArray[An
         if classes > MOST_CLASSES:
             raise InputError(
                 f"the target {name!r} has {classes:,} classes, more than {MOST_CLASSES}: "
-                "merge some, or say --task regression if they are numbers"
+                "merge some, or use --task regression if they are numbers"
             )
         if classes > len(labels) / 2:
             raise InputError(
                 f"the target {name!r} has {classes} classes in {len(labels)} rows, too few of each to learn from: "
-                "merge some, or say --task regression if they are numbers"
+                "merge some, or use --task regression if they are numbers"
             )
         return labels
     numbers = typed(values, Column(name=name, kind="number"))

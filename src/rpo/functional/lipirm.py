@@ -240,7 +240,7 @@ def lipirm_loss(
     if y.dim() != 1:
         raise InputError(f"y must have one target per row, got shape {tuple(y.shape)}: use y.squeeze(1)")
     if domain.dim() != 1 or domain.is_floating_point() or domain.dtype == torch.bool:
-        raise InputError(f"domain is {domain.dtype} of shape {tuple(domain.shape)}: give one whole number for each row")
+        raise InputError(f"domain must have one integer per row, got {domain.dtype} of shape {tuple(domain.shape)}")
     if not len(x) == len(y) == len(domain):
         raise InputError(f"x, y and domain must have the same length, got {len(x)}, {len(y)} and {len(domain)}")
     if isinstance(eta, Tensor) and eta.dim() == 1:

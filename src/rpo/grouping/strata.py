@@ -212,8 +212,8 @@ def codes(labels: ArrayLike, what: str = "labels", n: int | None = None) -> tupl
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or n not in (None, len(array)):
-        rows = "" if n is None else f" but X has {n} rows"
-        raise InputError(f"{what} has shape {array.shape}{rows}: give one column, with one label for each row")
+        rows = "" if n is None else f" ({n})"
+        raise InputError(f"{what} must have one label per row{rows}, got shape {array.shape}")
     if missing := int(pd.isna(array).sum()):
         raise InputError(f"{what} is missing in {missing} of {len(array)} rows: every row needs a label")
     try:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from rpo.judging.result import Quality
 
-FULL = 2.0  # times the noise overall: the deepest colour
+FULL = 2.0  # noise relative to all rows: the deepest colour
 FULL_CLASSES = 0.2  # more wrong labels than overall, likewise
 MOST_DOMAINS = 30
 WIDEST_NAME = 28
@@ -44,7 +44,7 @@ def heat_map(found: "Quality") -> "Figure":
     bar = figure.colorbar(drawn, ax=axis, ticks=[-100, 0, 100])
     ends = (f"−{FULL_CLASSES:.0%}", "0", f"+{FULL_CLASSES:.0%}") if classes else (f"1/{FULL:g}", "1", f"{FULL:g}")
     bar.ax.set_yticklabels(ends)
-    bar.set_label("wrong labels beyond those overall" if classes else "times the noise overall", fontsize=8)
+    bar.set_label("wrong labels compared with all rows" if classes else "noise relative to all rows", fontsize=8)
     return figure
 
 

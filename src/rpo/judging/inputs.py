@@ -32,12 +32,12 @@ def prepared(
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     if target is None:
         if y is None:
-            raise InputError("give y, or the whole table with target='name'")
+            raise InputError("pass y, or the whole table with target='name'")
         frame, target = _with(frame, "target", np.asarray(y))
         if domains is not None:
             frame, domain = _with(frame, "domain", _one_label_each(domains, len(frame), "domains"))
     elif y is not None or domains is not None:
-        raise InputError("give either y and domains, or target= and domain= as names of columns, not both")
+        raise InputError("pass either y and domains, or the columns' names as target= and domain=, not both")
     named = [strata] if isinstance(strata, str) else strata
     columns = [str(name) for name in named] if _are_names(named, frame) else []
     if not columns and np.size(named):
@@ -55,14 +55,14 @@ def prepared(
 def _matrix(X: Any) -> NDArray[Any]:
     array = np.asarray(X)
     if array.ndim != 2:
-        raise InputError(f"X must have two dimensions (rows, features), got shape {array.shape}")
+        raise InputError(f"X must be two-dimensional (rows, features), got shape {array.shape}")
     return array
 
 
 def _with(frame: pd.DataFrame, name: str, values: NDArray[Any]) -> tuple[pd.DataFrame, str]:
     """The frame with one more column, under a name that it does not have yet."""
     if len(values) != len(frame):
-        raise InputError(f"{name} has {len(values)} values but X has {len(frame)} rows")
+        raise InputError(f"{name} has {len(values)} values, but X has {len(frame)} rows")
     while name in frame.columns:
         name += "_"
     return frame.assign(**{name: values}), name
@@ -90,9 +90,9 @@ def row_weights(values: ArrayLike, n: int) -> Array:
     """How often each row counts."""
     weight = np.asarray(values, dtype=np.float64)
     if weight.shape != (n,):
-        raise InputError(f"sample_weight has shape {weight.shape} but X has {n} rows: give one number per row")
+        raise InputError(f"sample_weight must have shape ({n},), one value per row of X, got {weight.shape}")
     if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
-        raise InputError("sample_weight must be finite and not negative, and some must be above zero")
+        raise InputError("sample_weight must be finite and non-negative, and positive in at least one row")
     return weight
 
 
@@ -104,7 +104,7 @@ def given_predictions(predictions: NDArray[Any], problem: Problem) -> Expected:
         value = np.column_stack([1 - value, value])
     shape = (n, classes) if classes else (n,)
     if value.shape != shape:
-        raise InputError(f"predictions has shape {value.shape}: give {shape}, one for every row that has a target")
+        raise InputError(f"predictions must have shape {shape} (every row with a target), got {value.shape}")
     if not np.isfinite(value).all() or (classes and ((value < 0).any() or (value > 1).any())):
-        raise InputError("predictions must be finite" + (", and probabilities between 0 and 1" if classes else ""))
+        raise InputError("predictions must be finite" + (", with probabilities between 0 and 1" if classes else ""))
     return Expected(value, value, np.ones(1))

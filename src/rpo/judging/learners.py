@@ -293,7 +293,7 @@ class AnchorLine(Line):
     ) -> Self:
         """Fit the line; without `domains` there is one, and it is the plain one."""
         if not self.gamma >= 0:
-            raise InputError(f"gamma is {self.gamma!r}: give a number that is not negative")
+            raise InputError(f"gamma must be a non-negative number, got {self.gamma!r}")
         rows = np.column_stack([np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)])
         weight = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         domain = np.zeros(len(rows), np.intp) if domains is None else np.unique(domains, return_inverse=True)[1]
@@ -346,5 +346,5 @@ def named(name: str, *, classes: bool, seed: int = 0) -> Any:
     names = [method.name for method in methods()]
     if name not in names:
         known = ", ".join((*NAMED, *names))
-        raise InputError(f"estimator {name!r} is unknown: use one of {known}, or any scikit-learn estimator")
+        raise InputError(f"unknown estimator {name!r}: use one of {known}, or any scikit-learn estimator")
     return getattr(estimators, f"Domain{kind}")(name, random_state=seed)

@@ -112,7 +112,7 @@ def quality(
     ready, kept, total = prepared(X, y, domains, target, domain, strata, task, unit, drop, category)
     weight = np.ones(total) if sample_weight is None else row_weights(sample_weight, total)
     if (counted := int((weight[kept] > 0).sum())) < FEWEST_ROWS:
-        raise InputError(f"{counted} rows have a target and a weight above zero: at least {FEWEST_ROWS} are needed")
+        raise InputError(f"only {counted} rows have a target and a positive weight: at least {FEWEST_ROWS} are needed")
     units = None if unit is None else unit_codes(X, unit, total, "unit")[kept]
     found = judge(
         ready,

@@ -47,7 +47,7 @@ class Problem:
         if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
             raise InputError(f"estimator must be a name or a scikit-learn estimator, got {self.estimator!r}")
         if is_classifier(self.estimator) != (self.n_classes > 0):
-            kind, other = ("classes", "classifier") if self.n_classes else ("numbers", "regressor")
+            kind, other = ("categorical", "classifier") if self.n_classes else ("numeric", "regressor")
             raise InputError(f"the target is {kind}: estimator must be a {other}, got {type(self.estimator).__name__}")
         return [self.estimator]
 
@@ -184,7 +184,7 @@ class _Sample:
         seen = np.flatnonzero((self.fold != f) & (self.counts > 0))
         if len(seen) == 0:
             what = "different rows" if problem.unit is None else "units"
-            raise InputError(f"there are too few {what} to judge any row by the others: at least two are needed")
+            raise InputError(f"there are too few {what} to judge rows by one another: at least two are needed")
         x, y, domain = problem.X[seen], problem.y[seen], problem.domain[seen]
         counts = self.counts[seen]
         w = None if (counts == counts[0]).all() else counts

@@ -35,9 +35,9 @@ class Scope:
     def words(self) -> str:
         """What is of all rows, and what of the sample."""
         return (
-            f"Rows, levels, noise, weights, missing values and shifts of columns are those of all {self.rows:,} rows. "
+            f"Levels, noise, weights, missing values and shifts of columns are computed from all {self.rows:,} rows. "
             f"Models, groups of rows, suspicious features, relations, errors on held-out domains and findings about "
-            f"columns come from a sample of {self.sample:,} rows, as even over domains as they allow."
+            f"columns come from a sample of {self.sample:,} rows, balanced between domains as far as possible."
         )
 
 

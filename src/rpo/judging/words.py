@@ -49,8 +49,8 @@ def repeated(found: "Quality") -> str:
     if not found.copies:
         return ""
     return (
-        f"{found.copies:,} of {len(found.prepared.y):,} rows repeat another row in every column: drop them if they are "
-        "copies, because they make every difference look surer than it is."
+        f"{found.copies:,} of {len(found.prepared.y):,} rows are duplicates of another row: drop them if they are "
+        "copies, because duplicates make every difference look more certain than it is."
     )
 
 
@@ -78,7 +78,7 @@ def noisy_domains(found: "Quality", speech: Speech) -> str:
         return ""
     table = found.domains.iloc[places]
     if found.task == "classification":
-        return f"Labels of {speech.some(places)} agree less with the rest: {_wrong(table)}."
+        return f"In {speech.some(places)}, {_wrong(table)}."
     noisy = f"{found.prepared.target} is {_times(table)} as noisy as in {speech.rest(places)}"
     return f"In {speech.some(places)}, {noisy} ({_chance(table)})."
 
@@ -92,15 +92,15 @@ def noisy_strata(found: "Quality") -> str:
     more = f"; and {len(table) - MOST_NAMED} more" if len(table) > MOST_NAMED else ""
     where = f"rows with {names}" if len(table) == 1 else f"{len(table)} groups of rows ({names}{more})"
     if found.task == "classification":
-        return f"Labels of {where} agree less with the rest: {_wrong(table)}."
+        return f"Among {where}, {_wrong(table)}."
     return f"Among {where}, {found.prepared.target} is {_times(table)} as noisy as among the others ({_chance(table)})."
 
 
 def _wrong(table: pd.DataFrame) -> str:
     if len(table) == 1:
         rate, low, high = table[["noise", "low", "high"]].to_numpy(float)[0].tolist()
-        return f"an estimated {percent(rate)} are wrong ({_span(low, high)})"
-    return f"an estimated {_span(table['noise'].min(), table['noise'].max())} are wrong"
+        return f"an estimated {percent(rate)} of the labels are wrong ({_span(low, high)})"
+    return f"an estimated {_span(table['noise'].min(), table['noise'].max())} of the labels are wrong"
 
 
 def _span(low: float, high: float) -> str:
@@ -133,10 +133,10 @@ def suspicious_features(found: "Quality", speech: Speech) -> str:
     if table.empty:
         return ""
     row = table.iloc[0]
-    verb, slope = ("relates", "its slope") if len(table) == 1 else ("relate", f"the slope of {row['feature']}")
+    slope = "its slope" if len(table) == 1 else f"the slope of {row['feature']}"
     features = few(table["feature"].tolist(), MOST_NAMED)
     return (
-        f"{features} {verb} to {found.prepared.target} differently between {speech.many}: "
+        f"The relation of {features} to {found.prepared.target} differs between {speech.many}: "
         f"{slope} differs from the common one by {_signed(row['lowest'])} in "
         f"{_one(speech, row['lowest_domain'])} and by {_signed(row['highest'])} in "
         f"{_one(speech, row['highest_domain'])}."
@@ -153,7 +153,7 @@ def other_relations(found: "Quality", speech: Speech) -> str:
     if not places:
         return ""
     share = found.domains["relation"].iloc[places]
-    own = f"with other slopes, they explain {_span(share.min(), share.max())} of the rest"
+    own = f"separate slopes explain {_span(share.min(), share.max())} of the residual variance"
     if len(places) == len(found.domains):
         return f"The columns relate to {found.prepared.target} differently in all {speech.many}: {own}."
     where, others = speech.some(places), speech.rest(places)
@@ -184,7 +184,7 @@ def _level(found: "Quality", table: pd.DataFrame) -> str:
     said = [f"{abs(end):.2g}{unit} {words[end > 0]}" for end in dict.fromkeys(ends)]
     if len(said) == 2 and ends[0] * ends[1] > 0:
         said = [f"{min(map(abs, ends)):.2g} to {max(map(abs, ends)):.2g}{unit} {words[ends[0] > 0]}"]
-    return f"{what} is {' to '.join(said)} than the columns explain"
+    return f"{what} is {' to '.join(said)} than the columns predict"
 
 
 def too_small(found: "Quality", speech: Speech) -> str:

@@ -20,7 +20,9 @@ def draw(rng: np.random.Generator, rows: int, n_domains: int, numbers: Mapping[s
     """Which domains test the step of each: those that follow it in a random ring, `(E, E)`, rows of mean one."""
     held_out = int(numbers["held_out"])
     if not 1 <= held_out < n_domains:
-        raise InputError(f"held_out is {held_out} of {n_domains} training domains: mldg needs at least one and not all")
+        raise InputError(
+            f"held_out must be at least 1 and below the number of training domains ({n_domains}), got {held_out}"
+        )
     ring = rng.permutation(n_domains)
     tests = np.zeros((n_domains, n_domains))
     for ahead in range(1, held_out + 1):

@@ -46,11 +46,11 @@ class Adaptation:
         """What was saved; a ValueError or KeyError if anything is off."""
         effect, place, rows = (np.asarray(arrays[name]) for name in ("effect", "place", "rows"))
         if effect.shape != (classes + 1 if classes else 2,) or place.shape != (2,) or rows.shape != (1,):
-            raise ValueError("its adaptation is of another shape")
+            raise ValueError("the adaptation has the wrong shape")
         if effect.dtype.kind != "f" or place.dtype.kind != "f" or rows.dtype.kind != "i":
-            raise ValueError("its adaptation is no numbers")
+            raise ValueError("the adaptation is not numeric")
         if not (np.isfinite(effect).all() and np.isfinite(place).all()) or place[1] <= 0 or rows[0] < 1:
-            raise ValueError("its adaptation is not finite")
+            raise ValueError("the adaptation is not finite")
         return cls(effect.astype(np.float64), float(place[0]), float(place[1]), int(rows[0]))
 
 

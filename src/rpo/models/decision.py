@@ -239,12 +239,14 @@ def _veto(one: Candidate, p: float, all_rows: Mapping[Candidate, float], domains
     these rows were large rather than noisy.
     """
     if p < SURE:
-        return "surely worse on held-out domains"
+        return "significantly worse on held-out domains"
     if one.screen and all_rows[one] > CARRIES * all_rows[Candidate(one.weights, False)]:
         return "the error on held-out domains is more than ten times as large without these features"
     plain = all_rows[Candidate(False, one.screen)]
     if one.weights and domains >= FEWEST and all_rows[one] > MUCH * plain:
-        return f"{100 * (all_rows[one] / plain - 1):.0f} % worse where every row of held-out domains counts in full"
+        return (
+            f"{100 * (all_rows[one] / plain - 1):.0f} % worse on held-out domains if all of their rows have full weight"
+        )
     return ""
 
 
@@ -259,11 +261,11 @@ def _why(one: Candidate, chosen: Candidate, veto: str, weights: str, screen: str
     forced = [word for word in asked if {"weights": weights, "screen": screen}[word] == "on"]
     if one == chosen:
         if one == PLAIN:
-            return "all else was vetoed"
-        return f"asked for by {' and '.join(forced)}='on'" if forced else "held-out domains are not against it"
+            return "all other candidates were vetoed"
+        return f"requested by {' and '.join(forced)}='on'" if forced else "not vetoed by held-out domains"
     if one == PLAIN:
-        return "what the others are compared with"
-    return f"vetoed: {veto}" if veto else "part of it only, or more than it, was chosen"
+        return "baseline for the other candidates"
+    return f"vetoed: {veto}" if veto else "another candidate was preferred"
 
 
 def _table(trial: Trial, found: Mapping[Candidate, Mapping[str, Array]]) -> pd.DataFrame:

@@ -29,7 +29,7 @@ def columns_of(frame: pd.DataFrame) -> tuple[tuple[Column, ...], tuple[LeftOut, 
     left = tuple(column for column in learned if isinstance(column, LeftOut))
     if not used:
         reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in left[:3])
-        raise InputError(f"no column of X can be used ({reasons}): give one that varies between rows")
+        raise InputError(f"no column of X can be used ({reasons}): at least one must vary between rows")
     return used, left
 
 

@@ -84,9 +84,9 @@ def check_level(reference: Reference, level: float, method: How, *, trusted: boo
         what = "domains" if len(reference.rows) > 1 else "rows"
         less = ", some of which are noisy and count less (trusted=True)" if trusted else ""
         raise InputError(
-            f"level {level:g} takes {domains_needed(level)} training {what}, and there are {number}{less}: "
-            f"at most {np.floor(1000 * most) / 1000:g} (max_level_) can be promised of a new one; ask for less, or use "
-            'method="model" (--interval-method model), which assumes that domains are normal draws'
+            f"level {level:g} needs at least {domains_needed(level)} training {what}, but there are {number}{less}: "
+            f"the highest level is {np.floor(1000 * most) / 1000:g} (max_level_); use a lower one, or "
+            'method="model" (--interval-method model), which assumes normally distributed domain effects'
         )
 
 

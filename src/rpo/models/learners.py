@@ -83,9 +83,9 @@ def _check(estimator: Any, classes: bool) -> None:
         raise InputError(f"estimator must be a name or a scikit-learn estimator, got {estimator!r}")
     if is_classifier(estimator) != classes:
         kind, other = ("QualityClassifier", "classifier") if classes else ("QualityRegressor", "regressor")
-        raise InputError(f"{kind} needs a {other} as its estimator, got {type(estimator).__name__}")
+        raise InputError(f"the estimator of a {kind} must be a {other}, got {type(estimator).__name__}")
     if classes and not hasattr(estimator, "predict_proba"):
-        raise InputError(f"{type(estimator).__name__} has no predict_proba: use one that gives probabilities")
+        raise InputError(f"{type(estimator).__name__} has no predict_proba: use a classifier that has it")
 
 
 def fitted(
@@ -136,7 +136,7 @@ def warn_without_weights(learners: Learners) -> None:
     for name, learner in learners.items():
         if weight_name(learner) is None:
             warnings.warn(
-                f"{name} takes no sample_weight: rows are drawn by their weight instead", UserWarning, stacklevel=5
+                f"{name} does not support sample_weight: rows are resampled by weight", UserWarning, stacklevel=5
             )
 
 

@@ -50,11 +50,11 @@ class LocalNoise:
         """What was saved; a ValueError or KeyError if anything is off."""
         numbers = np.asarray(arrays["noise"])
         if numbers.shape != (4,) or numbers.dtype.kind != "f" or not np.isfinite(numbers).all():
-            raise ValueError("its local noise is none")
+            raise ValueError("the local noise is not four finite numbers")
         power, centre, low, high = map(float, numbers)
         # Beyond these widths could not be told from none or from infinity.
         if power not in (0.0, *POWERS) or not -100 <= low - centre <= high - centre <= 100:
-            raise ValueError("its local noise is none")
+            raise ValueError("the local noise is out of range")
         trees = None if power == 0 else unpacked("boosted trees", within("noise", arrays), inputs)
         return cls(power, centre, low, high, trees)
 

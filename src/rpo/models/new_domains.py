@@ -71,7 +71,7 @@ class NewDomains:
         raw = self._raw(values)
         value = raw if self.adaptation_ is None else self.adaptation_(raw)
         if method == "model" and self.adaptation_ is not None:
-            raise InputError('method="model" is for domains without labels: use method="conformal" after adapt')
+            raise InputError('method="model" does not support an adapted model: use method="conformal"')
         if value.ndim == 2:
             if method == "model":
                 return smallest_sets(mean_probabilities(log_odds(value), self._effects()), level)
@@ -124,17 +124,21 @@ class NewDomains:
         """
         check_is_fitted(self, "reference_")
         if self.adaptation_ is not None:
-            raise InputError("the model is adapted already: adapt the fitted one, to all labelled rows at once")
+            raise InputError(
+                "the model is already adapted: call adapt on the original model, with all labelled rows at once"
+            )
         if len(self.reference_.rows) < 2:
-            raise InputError("the model was fitted to one domain: how much domains differ is not known")
+            raise InputError("the model was fitted to one domain: adapt needs a model of at least two")
         values, given = self._features(X), column_or_1d(y, warn=True)
         check_consistent_length(values, given)
         weight = np.asarray(_check_sample_weight(sample_weight, values, dtype=np.float64, ensure_non_negative=True))
         if pd.isna(given).any():
-            raise InputError(f"y is missing in {int(pd.isna(given).sum())} of {len(given)} rows: give labelled rows")
+            raise InputError(
+                f"y is missing in {int(pd.isna(given).sum())} of {len(given)} rows: pass labelled rows only"
+            )
         used = weight > 0
         if not used.any():
-            raise InputError("no row counts: some weight must be above zero")
+            raise InputError("sample_weight is zero in every row: at least one must be positive")
         values, target, weight = values[used], self._places(given[used]), weight[used]
         raw = self._raw(values)
         moved = copy(self)
@@ -142,8 +146,8 @@ class NewDomains:
         moved.adaptation_ = adapted(self.reference_, self._effects(), raw, target, scale, weight)
         if len(target) >= self.own_rows_:
             warnings.warn(
-                f"from about {self.own_rows_:.0f} rows on a model of the domain's own does better, by training "
-                f"domains; there are {len(target)}: fit one to them and compare",
+                f"a model fitted to this domain alone may do better with {len(target)} labelled rows (in training "
+                f"domains it does from about {self.own_rows_:.0f} on): fit one and compare",
                 UserWarning,
                 stacklevel=2,
             )

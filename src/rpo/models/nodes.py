@@ -66,28 +66,28 @@ class Nodes:
         """
         kinds = {"feature": np.int32, "left": np.int32, "right": np.int32, "root": np.int64}
         if not all(is_number(np.asarray(arrays[name])) for name in cls.__dataclass_fields__):
-            raise ValueError("nodes of another type")
+            raise ValueError("a tree has values of the wrong type")
         found = {
             name: np.asarray(arrays[name]).astype(kinds.get(name, np.float64)) for name in cls.__dataclass_fields__
         }
         nodes = cls(**found)
         n = len(nodes.feature)
         if n == 0 or len(nodes.root) == 0 or nodes.value.ndim != 2 or nodes.value.shape[1] == 0:
-            raise ValueError("trees without nodes")
+            raise ValueError("a tree has no nodes")
         if any(found[name].shape != (n,) for name in ("threshold", "left", "right")) or len(nodes.value) != n:
-            raise ValueError("nodes of other numbers")
+            raise ValueError("the arrays of a tree differ in length")
         if nodes.root[0] != 0 or (np.diff(nodes.root) <= 0).any() or nodes.root[-1] >= n:
-            raise ValueError("trees that begin nowhere")
+            raise ValueError("a tree has no root")
         here, end = np.arange(n), np.append(nodes.root[1:], n)[np.searchsorted(nodes.root, np.arange(n), "right") - 1]
         leaf = (nodes.left == here) & (nodes.right == here)
         for onward in (nodes.left, nodes.right):
             if (~leaf & ((onward <= here) | (onward >= end))).any():
-                raise ValueError("nodes that lead back")
+                raise ValueError("a tree has a cycle")
         nodes._check_ways(leaf)
         if nodes.feature.min() < 0 or nodes.feature.max() >= inputs:
-            raise ValueError("nodes of columns that are not there")
+            raise ValueError("a tree uses a column that does not exist")
         if not (np.isfinite(nodes.value).all() and not np.isnan(nodes.threshold).any()):
-            raise ValueError("nodes without a number")
+            raise ValueError("a tree has values that are not finite")
         return nodes
 
     def _check_ways(self, leaf: NDArray[np.bool_]) -> None:
@@ -95,14 +95,14 @@ class Nodes:
         inner = ~leaf
         parents = np.bincount(np.concatenate([self.left[inner], self.right[inner]]), minlength=len(leaf))
         if len(self.root) > MOST_TREES or (parents > 1).any():
-            raise ValueError("trees that are none, or too many")
+            raise ValueError("a tree has a node with two parents, or there are too many trees")
         level = self.root
         for _ in range(MOST_DEPTH):
             level = level[inner[level]]
             if len(level) == 0:
                 return
             level = np.concatenate([self.left[level], self.right[level]])
-        raise ValueError("trees that are too deep")
+        raise ValueError("a tree is too deep")
 
 
 def joined(trees: list[Arrays]) -> Nodes:

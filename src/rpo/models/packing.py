@@ -116,7 +116,7 @@ def packed(model: Any) -> tuple[str, Arrays]:
         return "logistic", {**_scale(model.first), **_logistic(model.last)}
     raise InputError(
         f"a {type(model).__name__} cannot be saved without pickle: use a named estimator "
-        "(auto, linear, trees, network or a method), or save it by its own means"
+        "(auto, linear, trees, network or a method), or pickle the model"
     )
 
 
@@ -152,12 +152,12 @@ def unpacked(kind: str, arrays: Mapping[str, NDArray[Any]], inputs: int) -> Any:
         classes = _read_classes(arrays)
         nodes = Nodes.read(arrays, inputs)
         if nodes.value.shape[1] != (1 if classes is None else len(classes)):
-            raise ValueError("a forest of other classes")
+            raise ValueError("the forest does not match the classes")
         return Forest(nodes, classes)
     if kind == "constant":
         classes = _read_classes(arrays)
         return Constant(_numbers(arrays, "value", (1 if classes is None else len(classes),)), classes)
-    raise ValueError(f"a learner of the kind {kind[:40]!r}")
+    raise ValueError(f"unknown kind of learner {kind[:40]!r}")
 
 
 def under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
@@ -192,7 +192,7 @@ def _first(model: Pipeline | Steps) -> Any:
 def _numbers(arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> Array:
     found = np.asarray(arrays[name])
     if found.shape != shape or not is_number(found):
-        raise ValueError(f"{name} is of another shape or type")
+        raise ValueError(f"{name} has the wrong shape or type")
     found = found.astype(np.float64)
     if not np.isfinite(found).all():
         raise ValueError(f"{name} is not finite")
@@ -217,7 +217,7 @@ def _scale(scaler: Any) -> Arrays:
 def _read_scale(arrays: Mapping[str, NDArray[Any]], columns: int) -> Scale:
     found = Scale(_numbers(arrays, "mean", (columns,)), _numbers(arrays, "scale", (columns,)))
     if (found.scale < LEAST_SCALE).any():
-        raise ValueError("a scale is no column's")
+        raise ValueError("a scale is too small")
     return found
 
 
@@ -230,7 +230,7 @@ def _read_classes(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.int64] | Non
         return None
     found = np.asarray(arrays["classes"])
     if found.ndim != 1 or found.dtype.kind != "i" or len(found) == 0 or (np.diff(found) <= 0).any() or found[0] < 0:
-        raise ValueError("classes that are none")
+        raise ValueError("the classes are not valid")
     return found.astype(np.int64)
 
 
@@ -242,7 +242,7 @@ def _logistic(model: Any) -> Arrays:
 def _read_logistic(arrays: Mapping[str, NDArray[Any]], columns: int) -> Logistic:
     classes = _read_classes(arrays)
     if classes is None or len(classes) < 2:
-        raise ValueError("a classifier without classes")
+        raise ValueError("a classifier has fewer than two classes")
     lines = 1 if len(classes) == 2 else len(classes)
     return Logistic(_numbers(arrays, "lines", (lines, columns)), _numbers(arrays, "levels", (lines,)), classes)
 
@@ -270,7 +270,7 @@ def _read_trees(arrays: Mapping[str, NDArray[Any]], inputs: int) -> Boosted:
     nodes = Nodes.read(arrays, inputs)
     outputs = 1 if classes is None or len(classes) == 2 else len(classes)
     if nodes.value.shape[1] != 1 or (classes is not None and len(classes) < 2):
-        raise ValueError("trees of other classes")
+        raise ValueError("the trees do not match the classes")
     return Boosted(nodes, _numbers(arrays, "baseline", (outputs,)), classes)
 
 
@@ -280,7 +280,7 @@ def _read_boosted(arrays: Mapping[str, NDArray[Any]], inputs: int) -> Steps:
     bins.edges_, bins.means_ = [], []
     for edge, mean in zip(edges, means, strict=True):
         if len(mean) and len(mean) not in (len(edge), len(edge) + 1):
-            raise ValueError("bins and their means are not as many")
+            raise ValueError("the numbers of bins and of their means differ")
         bins.edges_.append(edge if len(mean) else None)
         bins.means_.append(mean)
     return Steps(bins, _read_trees(arrays, inputs))
@@ -290,7 +290,7 @@ def _split(arrays: Mapping[str, NDArray[Any]], name: str, parts: int) -> list[Ar
     """Numbers of each column, which stand one after another."""
     count = np.asarray(arrays[f"{name}_count"])
     if count.shape != (parts,) or count.dtype.kind != "i" or (count < 0).any():
-        raise ValueError(f"{name}_count is of another shape")
+        raise ValueError(f"{name}_count has the wrong shape or type")
     return np.split(_numbers(arrays, f"{name}s", (int(count.sum()),)), np.cumsum(count)[:-1])
 
 
@@ -312,13 +312,13 @@ def _read_basis(arrays: Mapping[str, NDArray[Any]], inputs: int) -> Basis:
     basis.mean_, basis.scale_ = _numbers(arrays, "middle", (inputs,)), _numbers(arrays, "deviation", (inputs,))
     basis.curved_ = _numbers(arrays, "curved", (inputs,)) > 0
     if (basis.scale_ < LEAST_SCALE).any() or (basis.low_ > basis.high_).any():
-        raise ValueError("scales of columns that no column has")
+        raise ValueError("a scale or range of a column is not valid")
     basis.spline_ = None
     if basis.curved_.any():
         curves = int(basis.curved_.sum())
         knots = _numbers(arrays, "knots", (len(arrays["knots"]), curves))
         if len(knots) < 2 or knots.size > MOST_CURVES:
-            raise ValueError("curves without knots")
+            raise ValueError("the number of knots is not valid")
         basis.spline_ = SplineTransformer(degree=3, knots=knots, extrapolation="linear", include_bias=False)
         basis.spline_.fit(np.zeros((2, curves)))  # the knots are given: nothing is learned
     return basis
@@ -327,9 +327,9 @@ def _read_basis(arrays: Mapping[str, NDArray[Any]], inputs: int) -> Basis:
 def _read_pairs(arrays: Mapping[str, NDArray[Any]], inputs: int) -> NDArray[np.intp]:
     pairs = np.asarray(arrays["pairs"])
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind != "i":
-        raise ValueError("products that are none of two columns")
+        raise ValueError("products are not pairs of columns")
     if pairs.size and (pairs.min() < 0 or pairs.max() >= inputs):
-        raise ValueError("products of columns that are not there")
+        raise ValueError("a product uses a column that does not exist")
     return pairs.astype(np.intp)
 
 

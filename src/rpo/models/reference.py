@@ -249,24 +249,24 @@ def read_reference(
         values = np.asarray(arrays[name])
         kind = "i" if name in PLACES else "f"
         if values.shape != shapes[name] or values.dtype.kind != kind or (kind == "f" and np.isnan(values).any()):
-            raise ValueError(f"{name} of its held-out domains is of another shape or no number")
+            raise ValueError(f"{name} of the held-out domains has the wrong shape or type")
         if name != "own" and not np.isfinite(values).all():
-            raise ValueError(f"{name} of its held-out domains is not finite")
+            raise ValueError(f"{name} of the held-out domains is not finite")
         found[name] = values.astype(np.int64 if name in PLACES else np.float64)
     for name in PLACES:
         if len(found[name]) == 0 or found[name].min() < 0 or found[name].max() >= domains:
-            raise ValueError("rows of domains that are not there")
+            raise ValueError("a row belongs to a domain that does not exist")
     labels = np.unique(found["target"]) if classes else np.zeros(1)
     if (labels % 1 != 0).any() or labels[0] < 0 or labels[-1] >= max(classes, 1):
-        raise ValueError("rows of classes that are not there")
+        raise ValueError("a row belongs to a class that does not exist")
     positive = ("scale", "count", "rows", "own")
     if any((found[name] <= 0).any() for name in positive) or (found["low"] > found["high"]).any():
-        raise ValueError("counts, scales or ranges that cannot be")
+        raise ValueError("a count, scale or range is not valid")
     bounded = ("trust", "outside", *(("value",) if classes else ()))
     if any((found[name] < 0).any() for name in (*BY_DOMAIN[:5], "spread", "within", "deviation", "outside")):
-        raise ValueError("sums of squares below zero")
+        raise ValueError("a sum of squares is negative")
     if any(((found[name] < -1e-9) | (found[name] > 1 + 1e-9)).any() for name in bounded):
-        raise ValueError("shares that are none")
+        raise ValueError("a share is not between 0 and 1")
     return Reference(**found, noise=LocalNoise.read(arrays, inputs + 1))
 
 

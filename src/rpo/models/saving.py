@@ -103,7 +103,7 @@ def from_folder(folder: Path, *, made_by: str = "save") -> Quality:
     except InputError:
         raise
     except WRONG as error:
-        raise InputError(f"{folder} is not a whole model ({words_of(error)}): save it again") from None
+        raise InputError(f"{folder} is not a complete model ({words_of(error)}): save it again") from None
 
 
 def files_of(model: Quality) -> dict[str, bytes]:
@@ -111,8 +111,8 @@ def files_of(model: Quality) -> dict[str, bytes]:
     check_is_fitted(model, "estimator_")
     if not isinstance(model.estimator, str):
         raise InputError(
-            f"the estimator is a {type(model.estimator).__name__} of your own, which cannot be saved without pickle: "
-            "use a named one (auto, linear, trees, network or a method), or save it by its own means"
+            f"a {type(model.estimator).__name__} cannot be saved without pickle: use a named estimator "
+            "(auto, linear, trees, network or a method), or pickle the model"
         )
     arrays: dict[str, NDArray[Any]] = {"kept": np.asarray(model.kept_, dtype=np.int64)}
     arrays |= under(REFERENCE, arrays_of(model.reference_))
@@ -196,19 +196,19 @@ def _restored(card: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], netwo
     model.features_ = np.asarray(names, dtype=object)
     kept = np.asarray(arrays["kept"])
     if kept.dtype != np.int64 or kept.ndim != 1 or (np.diff(kept) <= 0).any():
-        raise ValueError("its features are none")
+        raise ValueError("the kept features are not valid")
     if len(kept) == 0 or kept[0] < 0 or kept[-1] >= len(names):
-        raise ValueError("its features are not those of its columns")
+        raise ValueError("the kept features do not match the columns")
     model.kept_ = kept.astype(np.intp)
     classes = len(getattr(model, "classes_", ()))
     if (classes >= 2) != isinstance(model, QualityClassifier) or len(np.unique(model.domains_.astype(str))) == 0:
-        raise ValueError("its classes or domains are none")
+        raise ValueError("the classes or domains are not valid")
     parts, shares = {}, {}
     for place, part in enumerate(card["parts"]):
         found = network if part["kind"] == NETWORK else unpacked(part["kind"], within(str(place), arrays), len(kept))
         parts[str(part["name"])], shares[str(part["name"])] = found, float(part["share"])
     if not parts or not all(0 <= share <= 1 for share in shares.values()):
-        raise ValueError("its learners or their shares are none")
+        raise ValueError("the learners or their shares are not valid")
     model.shares_ = shares
     model.estimator_ = Stack(parts, shares, classes) if model.estimator == "auto" else next(iter(parts.values()))
     model.quality_ = None
@@ -231,4 +231,4 @@ def _try(model: Quality) -> None:
         else outputs(model.estimator_, row, classes)
     )
     if value.shape != ((1, classes) if classes else (1,)) or not np.isfinite(value).all():
-        raise ValueError("its predictions are not numbers")
+        raise ValueError("the predictions are not finite numbers")

@@ -71,7 +71,7 @@ def section(check: Checked, shorter: int) -> dict[str, Any]:
         "expected": drawn[: len(domains)],
         "errors": drawn[len(domains) :] if error else None,
         "digits": decimals(values),
-        "measure": "Brier's score" if check.task == "classification" else "root mean squared",
+        "measure": "Brier score" if check.task == "classification" else "root mean squared",
         "left": len(check.domains) - len(domains),
         "training": check.training_domains,
         "columns": shown.to_dict("records"),

@@ -33,7 +33,7 @@ MINUTES = 2  # that LightGBM waits for another worker
 def check_all_rows(method: str) -> None:
     """Refuse what cannot be fitted so, before anything is computed."""
     if method != "trees":
-        raise InputError("--all-rows on a cluster is for --method trees: leave out --all-rows, or --cluster")
+        raise InputError("--all-rows on a cluster supports only --method trees: remove --all-rows or --cluster")
     if find_spec("lightgbm") is None:
         raise InputError("trees of all rows on a cluster need LightGBM: pip install 'rpo[cluster]'")
 

@@ -54,7 +54,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], str]:
         end = json.loads(lines.pop())
         body = text[: text.rindex(b"\n", 0, -1) + 1]
         if len(text) > MOST_BYTES or end["sha256"] != hashlib.sha256(body).hexdigest():
-            raise ValueError("the checksum does not fit")
+            raise ValueError("the checksum does not match")
         found = dict(json.loads(line) for line in lines)
         if len(found) != head["records"]:
             raise ValueError("records are missing")

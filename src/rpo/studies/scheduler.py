@@ -29,7 +29,7 @@ def connect(address: str, *, default: bool = False) -> "Client":
     except ImportError:
         raise InputError("a cluster needs Dask: pip install 'rpo[cluster]'") from None
     if not address:  # Dask would start a cluster of its own
-        raise InputError("--cluster is empty: give the address of a Dask scheduler, such as tcp://10.0.0.5:8786")
+        raise InputError("--cluster is empty: pass the address of a Dask scheduler, such as tcp://10.0.0.5:8786")
     for name in ("distributed", "distributed.client"):  # what goes wrong is said in one line, by us
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
@@ -41,7 +41,7 @@ def connect(address: str, *, default: bool = False) -> "Client":
     gc.collect()
     raise InputError(
         f"no Dask scheduler answers at {address} ({words[:120]}): start one with `dask scheduler`, "
-        "or leave --cluster out to work on this machine"
+        "or remove --cluster to use this machine"
     )
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 PATIENCE = 60.0  # seconds without any worker, once there were some
-GO_ON = "what is done is kept, and the same command goes on"
+GO_ON = "finished work is kept, and the same command continues"
 Piece = TypeVar("Piece")
 Done = TypeVar("Done")
 
@@ -80,7 +80,7 @@ def scheduler_needed(address: str, go_on: str = GO_ON) -> Iterator[None]:
         raise TrainingError(f"the scheduler at {address} is gone: {go_on}") from None
     except Exception as error:
         words = " ".join(f"{type(error).__name__}: {error}".split())
-        raise TrainingError(f"the scheduler at {address} gives an unexpected answer ({words}): {go_on}") from error
+        raise TrainingError(f"the scheduler at {address} gave an unexpected answer ({words}): {go_on}") from error
 
 
 def check_workers(client: "Client", address: str) -> None:
@@ -91,7 +91,7 @@ def check_workers(client: "Client", address: str) -> None:
         if theirs != ours:
             has = f"rpo {theirs}" if isinstance(theirs, str) else f"no rpo ({type(theirs).__name__}: {theirs})"
             raise InputError(
-                f"worker {worker} has {has}, and this is rpo {ours}: install the same version on all workers"
+                f"worker {worker} has {has}, but this is rpo {ours}: install the same version on all workers"
             )
     if not found:
         print(f"rpo: the cluster at {address} has no workers yet; waiting for one", file=sys.stderr)

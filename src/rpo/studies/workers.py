@@ -42,7 +42,7 @@ def shared(work: Callable[[Piece], Done], pieces: Sequence[Piece], jobs: int) ->
             if deaths == MOST_DEATHS:
                 raise TrainingError(
                     f"{MOST_DEATHS} worker processes were killed one after another, perhaps for lack of memory: "
-                    "the same command goes on where this one stopped; use fewer --jobs"
+                    "the same command continues; use fewer --jobs"
                 ) from None
             for place in [place for place in some if place in left][:jobs]:  # what it may have died of waits
                 left[place] = left.pop(place)

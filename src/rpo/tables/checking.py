@@ -97,7 +97,7 @@ def check(
     if y is not None and not (known := ~np.isnan(y)).any():
         y = None
     elif y is not None and not known.all():
-        notes.append(f"{int((~known).sum()):,} rows have no target: their columns alone are checked")
+        notes.append(f"{int((~known).sum()):,} rows have no target: only their columns are checked")
     X = numbers(given, estimator.columns_)
     lacking = [column.name for column in estimator.columns_ if column.name not in frame.columns]
     rows = NewRows.of(estimator.columns_, given, X, outputs_of(estimator, X), y)
@@ -145,7 +145,7 @@ def _summary(parts: list[Part], domains: int) -> tuple[str, ...]:
         row = parts[0].figures
         name = "The table" if row["domain"] == NEW else f"Domain {row['domain']!r}"
         head = f"{name} ({row['rows']:,} rows): {row['verdict']}."
-        seen = ["It was among the training domains: what is said of it is too favourable."] if row["seen"] else []
+        seen = ["It is a training domain, so this result is too favourable."] if row["seen"] else []
         return (head, *parts[0].words, *seen)
     count = {one: sum(part.figures["verdict"] == one for part in parts) for one in reversed(VERDICTS)}
     said = ", ".join(f"{number} {one}" for one, number in count.items() if number)
@@ -155,7 +155,7 @@ def _summary(parts: list[Part], domains: int) -> tuple[str, ...]:
         if row["verdict"] != "as usual":
             lines.append(f"Domain {row['domain']!r} ({row['rows']:,} rows): {row['verdict']}. {' '.join(part.words)}")
     if seen := sum(part.figures["seen"] for part in parts):
-        lines.append(f"{seen} of them were among the training domains: what is said of these is too favourable.")
+        lines.append(f"Training domains among them: {seen}. Their results are too favourable.")
     return tuple(lines)
 
 

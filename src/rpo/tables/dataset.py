@@ -146,7 +146,7 @@ def open_dataset(given: str, *, skip_bad: bool = False, needed: Sequence[str] = 
     if bad and (not skip_bad or not good):
         file, why = next(iter(bad.items()))
         more = f", as {len(bad) - 1:,} more of {len(files):,} files" if len(bad) > 1 else ""
-        raise InputError(f"{file} cannot be used ({why}){more}: mend or remove it, or leave it out with --skip-bad")
+        raise InputError(f"{file} cannot be used ({why}){more}: repair or remove it, or skip it with --skip-bad")
     for name, kind in types.items():
         if name not in schema.names:
             schema = schema.append(pa.field(name, kind))
@@ -210,7 +210,7 @@ def _found(given: str) -> tuple[list[str], dict[str, dict[str, str | None]]]:
         used = files
     if not used:
         raise InputError(
-            f"there is no Parquet file at {given}: give a file, a folder, or a pattern such as 'visits/*.parquet'"
+            f"no Parquet file was found at {given}: pass a file, a folder or a pattern such as 'visits/*.parquet'"
         )
     return used, {name: dict(_pairs(name[len(root) :] if name.startswith(root) else name)) for name in used}
 

@@ -31,8 +31,8 @@ SHARED = ("columns", "target", "domain", "task", "rows", "domains", "notes", "id
 SHOWN = 12  # domains on the card
 HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 WORDS = {
-    "eta": "Poorest first, then largest: η is the invariance asked of a domain.",
-    "weight": "Poorest first, then largest: what a row of a domain's noisiest stratum counts; one on average counts 1.",
+    "eta": "Lowest η first, then largest; η is the invariance penalty of a domain.",
+    "weight": "Lowest weight first, then largest; the weight of a row in the domain's noisiest stratum (mean 1).",
 }
 VERSIONS = ("rpo", "numpy", "scikit-learn", "pandas")
 
@@ -60,7 +60,7 @@ class TableCard(BaseModel):
         if {self.target, self.domain, self.id} & {column.name for column in self.columns}:
             raise ValueError("a column is named twice")
         if min(self.domains.values(), default=0) < 1 or sum(self.domains.values()) != self.rows:
-            raise ValueError("the rows of the domains are not the rows of the table")
+            raise ValueError("the rows of the domains do not add up to those of the table")
         return self
 
 
@@ -151,7 +151,7 @@ def _check_kinds(card: Any) -> None:
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in [given.get("name", ""), *texts]):
             raise ValueError(f"{where}name: Input should be a valid string")
     if not all(type(count) is int for count in domains.values()) or not all(isinstance(note, str) for note in notes):
-        raise ValueError("domains have no number of rows, or notes are no text")
+        raise ValueError("the rows of a domain are not a number, or a note is not text")
 
 
 def _files_of(estimator: Any) -> dict[str, bytes]:
@@ -167,7 +167,7 @@ def _try(model: TableModel) -> None:
     empty = pd.DataFrame({column.name: pd.Series([None], dtype=object) for column in model.columns})
     guess = predict_table(model, empty)[0]["prediction"].to_numpy()
     if len(guess) != 1 or (guess.dtype.kind == "f" and not np.isfinite(guess).all()):
-        raise ValueError("its predictions are not numbers")
+        raise ValueError("the predictions are not finite numbers")
 
 
 def card_text(model: TableModel) -> str:
@@ -184,7 +184,7 @@ def card_text(model: TableModel) -> str:
         "",
         "## Columns",
         "",
-        "| column | taken as | missing value |",
+        "| column | read as | missing value |",
         "|---|---|---|",
     ]
     for column in model.columns:
@@ -234,12 +234,12 @@ def _decided(model: TableModel) -> list[str]:
     for row in estimator.dropped_.itertuples():
         figures = f"error on held-out domains {row.error_with:.3g} with, {row.error_without:.3g} without"
         lines.append(f"| {plain(row.feature)} | its relation to the target differs between domains; {figures} |")
-    measure = "Brier's score" if model.task == "classification" else "Root mean squared error"
+    measure = "Brier score" if model.task == "classification" else "Root mean squared error"
     lines += [
         "",
-        "## What to expect on a new domain",
+        "## Expected error on a new domain",
         "",
-        f"{measure} on domains that were held out, with its spread over domains.",
+        f"{measure} on held-out domains, with its standard deviation over domains.",
         "",
         "| model | error | spread | worst domain |",
         "|---|---:|---:|---|",

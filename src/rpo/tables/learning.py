@@ -46,7 +46,7 @@ class Learning:
         bad = int((~(np.isfinite(found) & (found >= 0))).sum())
         if bad:
             raise InputError(
-                f"the weight {self.counts!r} is missing, negative or no number in {bad} rows: correct them"
+                f"the weight {self.counts!r} is missing, negative or not a number in {bad} rows: correct them"
             )
         return found
 

@@ -70,7 +70,7 @@ def fit_table(
     classes = np.unique(ready.y) if ready.task == "classification" else ()
     if threshold is not None and (len(classes) != 2 or not 0 < threshold < 1):
         raise InputError(
-            f"a threshold must be a probability, and needs two classes; got {threshold} and {len(classes)} classes"
+            f"threshold must be between 0 and 1 and needs two classes, got {threshold} and {len(classes)} classes"
         )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -137,15 +137,15 @@ def decision_words(model: Any) -> list[str]:
     if less:
         said = [f"{less:,} of {len(model.weight_):,} rows get less weight, because they are noisier than the others"]
     elif judged is not None and ((judged.weight > 0) & (judged.weight < 1)).any():
-        said = ["noisy rows keep their full weight: less weight makes the error on held-out domains worse"]
+        said = ["noisy rows keep their full weight: less weight increases the error on held-out domains"]
     else:
-        said = ["all rows have the same weight: none is noisy enough for less"] if judged is not None else []
+        said = ["all rows have the same weight: none is clearly noisier than the others"] if judged is not None else []
     if len(model.dropped_):
         names = [str(name) for name in model.dropped_["feature"]]
         said.append(f"dropped, because their relation to the target differs between domains: {_list(names)}")
     elif judged is not None and judged.features["suspicious"].any():
         names = judged.features.loc[judged.features["suspicious"], "feature"].tolist()
-        said.append(f"suspicious, but kept, because held-out domains are significantly worse without: {_list(names)}")
+        said.append(f"suspicious, but kept, because the error on held-out domains is larger without: {_list(names)}")
     error = model.expected_error_["error"]
     if error.iloc[0] >= error.iloc[-1]:
         said.append(f"WARNING: on held-out domains the model is no better than the {error.index[-1]}")
@@ -339,7 +339,11 @@ def _odd(values: "pd.Series[Any]", column: Column) -> list[str]:
     if column.kind == "category":
         new = (numbers < 0) & known
         names = [name for name in as_text(values[new]).unique().tolist() if name not in column.categories]
-        return [f"column {column.name!r} has categories that the model does not know: {_list(names)}"] if names else []
+        return (
+            [f"column {column.name!r} has categories that are not in the training data: {_list(names)}"]
+            if names
+            else []
+        )
     check_reach(numbers, column.name)
     unread = int((np.isnan(numbers) & known).sum())
     notes = []

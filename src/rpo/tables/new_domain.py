@@ -207,8 +207,8 @@ def _expected(training: Training, far: float) -> tuple[float, str]:
     value, words = mean(some)
     if far > training.nearest.max():
         had = f"that was the error in the {len(some)} held-out domains furthest from the others"
-        return value, f"Expect a {words} or more: {had}, and this one lies further."
-    return value, f"Expect a {words}, as in the {len(some)} held-out domains that lay about as far from the others."
+        return value, f"Expect a {words} or more: {had}, and this one is further away."
+    return value, f"Expect a {words}, as in the {len(some)} held-out domains that are about as far from the others."
 
 
 def _shift_words(
@@ -231,15 +231,17 @@ def _shift_words(
                 f"Columns that stand out: {few([_column_words(row) for _, row in shifted.iterrows()], MOST_NAMED)}."
             )
     if lacking:
-        words.append(f"It lacks {few([repr(name) for name in lacking], MOST_NAMED)}.")
+        words.append(f"Columns missing from the table: {few([repr(name) for name in lacking], MOST_NAMED)}.")
     for _, row in columns[columns["unseen"] >= UNUSUAL].head(MOST_NAMED).iterrows():
-        words.append(f"{100 * row['unseen']:.0f} % of its rows have a {row['column']} that no training row has.")
+        words.append(
+            f"{100 * row['unseen']:.0f} % of its rows have a {row['column']} that does not occur in the training data."
+        )
     words.append(
-        "No row has a value outside the range of the training rows."
+        "No row has a value outside the range of the training data."
         if outside == 0
-        else f"{100 * outside:.0f} % of its rows have a value outside the range of the training rows."
+        else f"{100 * outside:.0f} % of its rows have a value outside the range of the training data."
         if outside >= 0.005
-        else "Fewer than 1 % of its rows have a value outside the range of the training rows."
+        else "Fewer than 1 % of its rows have a value outside the range of the training data."
     )
     return words
 
@@ -248,12 +250,12 @@ def _column_words(row: "pd.Series[Any]") -> str:
     kinds = [name for name in ("level", "spread", "relation") if name in row.index and abs(row[name]) > row["mark"]]
     kind = kinds[0] if kinds else "level"
     if kind == "relation":
-        return f"{row['column']} (relates differently to the other columns)"
+        return f"{row['column']} (its relation to the other columns differs)"
     if kind == "spread":
         return f"{row['column']} (varies {'more' if row['spread'] > 0 else 'less'})"
     if np.isfinite(row["mean"]):
         return f"{row['column']} (mean {row['mean']:.3g}, in training {row['training mean']:.3g})"
-    return f"{row['column']} (other shares of its categories)"
+    return f"{row['column']} (the frequencies of its categories differ)"
 
 
 def _served(reference: Reference, served: Served) -> tuple[dict[str, Any], list[str], bool]:
@@ -282,7 +284,7 @@ def _served(reference: Reference, served: Served) -> tuple[dict[str, Any], list[
     bad = p <= mark
     if bad and conformal_p(float(new.relation[0]), others.relation) < p_error:
         words.append(
-            f"Predictions follow its target less closely than in held-out domains (p = {p_text(p)}, with the error)."
+            f"Predictions follow its target less closely than in held-out domains (p = {p_text(p)}, error included)."
         )
     if not tell and not bad:
         why = "it has too few rows, or the model explains too little"

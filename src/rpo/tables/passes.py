@@ -99,7 +99,7 @@ def passed(
             raise InputError(str(given[WRONG].item()))
         if BAD in given:
             if not skip_bad:
-                raise InputError(f"{given[BAD].item()}: mend or remove it, or leave it out with --skip-bad")
+                raise InputError(f"{given[BAD].item()}: repair or remove it, or skip it with --skip-bad")
             bad.append(parts[place].file)
             waiting[place] = {}
         elif kept is not None:

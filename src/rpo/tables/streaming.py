@@ -59,7 +59,7 @@ class Sample:
     def words(self) -> str:
         """What was learned from."""
         of = f"{len(self.ready.y):,} of {self.total:,} rows"
-        return f"fitted to a sample of {of}, as even over domains as they allow"
+        return f"fitted to a sample of {of}, balanced between domains as far as possible"
 
 
 def draw(
@@ -108,7 +108,7 @@ def draw(
     notes += [words] if (words := skipped_words(dataset.bad)) else []
     if dataset.partial:
         lacked = few([repr(name) for name in dataset.partial], MOST_NAMED)
-        notes.append(f"some files lack {lacked}: their values are missing there")
+        notes.append(f"some files have no {lacked}: treated as missing there")
     return Sample(ready, dataset, count, tuple(notes), digest, tuple(strata))
 
 
@@ -142,7 +142,7 @@ def judge_dataset(
     sums = found.sums
     lacking = int(sums.pop("lacking")[0])
     if lacking:
-        words = f"{lacking:,} rows are of a class that the sample lacks, and were left out"
+        words = f"{lacking:,} rows have a class that is not in the sample, and were left out"
         ready = replace(ready, notes=(*ready.notes, words))
     seen = _with_others(seen, sums, work.strata)
     scope = Scope(int(sums["rows"].sum()), len(ready.y), dataset.files)

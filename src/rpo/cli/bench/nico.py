@@ -128,6 +128,6 @@ def _ladder(asked: Asked, data: "DataSpec", album: "Album | None") -> "list[Run]
     if asked.page is not None:
         put(asked.page, "photos-tie", "\n".join([f"Made by `{asked.command}`.", "", *lines]))
     if not asked.as_json:
-        typer.echo("ERM alone, accuracy as the tie grows (shares at home; the last is the default):\n")
+        typer.echo("Accuracy of ERM as the tie to the background grows (the last is the default):\n")
         typer.echo("\n".join(lines) + "\n")
     return runs

@@ -15,7 +15,7 @@ def readings(asked: Asked) -> None:
     A reading fills in what the paper does not say: whether test labels are turned, before or after colouring, how many
     rows bad cells keep, which cells are bad, how long is trained, in which form and by which rule. All of them are run
     on the small digits by RPO, its halves, its controls and IRM + lip. 'quick' has twelve readings and three seeds,
-    'paper' 144 and ten. The same command goes on where it stopped.
+    'paper' 144 and ten. The same command continues an interrupted study.
 
     [bold]Examples[/bold]
 
@@ -51,7 +51,9 @@ def readings(asked: Asked) -> None:
         typer.echo(json.dumps(said, ensure_ascii=False, indent=1))
         return
     tallies = study.tallies(found)
-    shown = Table("", *next(iter(tallies.values())), title="By accuracy, in how many readings", title_justify="left")
+    shown = Table(
+        "", *next(iter(tallies.values())), title="Number of readings, compared by accuracy", title_justify="left"
+    )
     for rival, counts in tallies.items():
         shown.add_row(rival, *map(str, counts.values()))
     console().print(shown)

@@ -255,7 +255,7 @@ def _done(asked: Asked, runs: "Sequence[Run]") -> "Records":
         bad = [record for record in theirs if record.status == "failed"]
         if bad:
             words = f"{name} failed in {len(bad)} of {len(theirs)} runs: {bad[0].reason}"
-            typer.echo(f"FAILED: {printable(words)}; the same command tries again", err=True)
+            typer.echo(f"FAILED: {printable(words)}; the same command tries it again", err=True)
     return records
 
 

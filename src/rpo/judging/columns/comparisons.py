@@ -295,14 +295,14 @@ def shifted(column: Numbers | Labels, speech: Speech, columns: int) -> list[Find
         rest = number(float(np.median(column.x[column.domain != e])), date=column.date)
         words = (
             f"{column.name} is {abs(d[e]):.1f} standard deviations {'higher' if d[e] > 0 else 'lower'} in "
-            f"{speech.one(e)} than in {speech.rest([e])} (median {median} against {rest}){others}."
+            f"{speech.one(e)} than in {speech.rest([e])} (median {median} compared with {rest}){others}."
         )
     else:
         label = int(np.argmax(np.abs(column.by_label[e])))
         mine = column.domain == e
         here, there = (float((column.code[rows] == label).mean()) for rows in (mine, ~mine))
         words = (
-            f"{column.name} = {column.labels[label]} in {percent(here)} of the rows of {speech.one(e)}, in "
+            f"{column.name} = {column.labels[label]} in {percent(here)} of the rows of {speech.one(e)}, but in "
             f"{percent(there)} of those of {speech.rest([e])}{others}."
         )
     return [

@@ -57,8 +57,8 @@ def padded(values: "pd.Series[Any]", name: str, kind: str) -> list[Finding]:
     if len(leading) < 2 or not texts.str.fullmatch(r"\d+").all():
         return []
     words = (
-        f"{name} is written with leading zeros (such as {few(sorted(leading), 2)}), as codes are, and is read as a "
-        f"number; {_do('category', name)} keeps it as it is."
+        f"{name} has leading zeros (such as {few(sorted(leading), 2)}), like a code, but is read as a number; "
+        f"{_do('category', name)} treats it as categorical."
     )
     return [finding("padded", name, words, examples=sorted(leading)[:3])]
 
@@ -90,7 +90,7 @@ def numbered(column: Numbers, speech: Speech) -> list[Finding]:
     shown = few([number(float(value)) for value in values], 4)
     words = (
         f"{column.name} looks like codes ({shown}) rather than amounts; if so, {_do('category', column.name)} treats "
-        "them as categories."
+        "it as categorical."
     )
     return [finding("code", column.name, words, distinct=number_of)]
 
@@ -120,14 +120,14 @@ def unit(name: str, times: Whole, code: Whole, domain: Whole, speech: Speech) ->
     if not (named or even or nested):
         return []
     why = (
-        "equally many rows each"
+        "about the same number of rows each"
         if even
         else f"each within one {speech.word}"
         if nested
         else f"{per_unit:.1f} rows each"
     )
     words = (
-        f"{name} looks like an id ({number_of:,} values, {why}): if it names persons, firms or the like, "
+        f"{name} looks like an id ({number_of:,} values, {why}): if it identifies people, firms or the like, "
         f"{_do('unit', name)} keeps the rows of each together; otherwise {_do('drop', name)} leaves it out."
     )
     return [finding("unit", name, words, distinct=number_of, rows_per_unit=per_unit, nested=nested, even=even)]
