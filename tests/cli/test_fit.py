@@ -162,6 +162,7 @@ def test_a_place_that_cannot_be_written_to_is_told_before_the_fitting(command, h
     "words, message",
     [
         (("--method", "magic"), "unknown method 'magic'"),
+        (("--method", "rpo-weights"), "method 'rpo-weights' was removed in 0.2: QualityRegressor(estimator='network')"),
         (("--method", "groupdro", "--out", "/proc/model"), "cannot write"),
         (("--method", "trees"), "--steps is only for methods in `rpo methods`"),
     ],

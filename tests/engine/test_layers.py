@@ -54,7 +54,6 @@ def test_the_lipschitz_family_and_har_are_those_that_differentiate_rows():
         "rpo-permuted",
         "rpo-uniform",
         "irm-lip-cv",
-        "rpo-weights",
     }
     assert set(PER_ROW) == ours | {"har", "mldg"}
 

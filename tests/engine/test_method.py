@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rpo.exceptions import InputError
-from rpo.methods import get_method, methods
+from rpo.methods import REGISTRY, get_method, methods
 
 
 @pytest.mark.parametrize("method", methods(), ids=lambda m: m.name)
@@ -17,6 +17,18 @@ def test_every_method_says_what_it_is(method):
     for hyper in method.space.values():
         assert hyper.low <= hyper.draw(generator) <= hyper.high
         assert hyper.default is None or hyper.default >= 0
+
+
+@pytest.mark.parametrize("name", ["rpo-weights", "erm-screened"])
+def test_a_method_that_was_removed_is_one_line_that_says_what_to_use(name):
+    with pytest.raises(InputError, match=rf"^method '{name}' was removed in 0.2: QualityRegressor\(.*\)$") as caught:
+        get_method(name)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_name_that_was_removed_is_free_for_a_method_of_your_own(monkeypatch):
+    monkeypatch.setitem(REGISTRY, "rpo-weights", get_method("erm-l2"))
+    assert get_method("rpo-weights").name == "erm-l2"
 
 
 def test_numbers_and_options_are_checked():

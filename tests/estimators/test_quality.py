@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import rpo
 from rpo import DomainRegressor, RPOClassifier, RPORegressor
 from rpo.datasets import make_uneven
 from rpo.exceptions import CollapseWarning
@@ -29,22 +28,6 @@ def test_bad_domain_and_bad_strata_rank_worst_in_twenty_of_twenty_seeds(scheme):
         assert quality.groupby("domain")["noise"].mean().idxmax() == 1
         for _, cells in quality.groupby("domain"):
             assert set(cells.nlargest(2, "rho")["stratum"]) == {1, 4}
-
-
-def test_under_weights_the_worst_cells_count_least(tmp_path):
-    X, y, domain, stratum = uneven(0)
-    model = DomainRegressor("rpo-weights", hidden=(16,), steps=300).fit(X, y, domains=domain, strata=stratum)
-    quality = model.quality_
-    assert list(quality.columns) == ["domain", "stratum", "n", "density", "noise", "rho", "weight", "judged"]
-    assert quality["noise"].is_monotonic_decreasing
-    for name, cells in quality.groupby("domain"):
-        if name != 1:  # where all is noisy, and eight rows a bad cell, nothing is for sure beyond the ordinary
-            assert set(cells.nsmallest(2, "weight")["stratum"]) == {1, 4}
-        assert np.average(cells["weight"], weights=cells["n"]) == pytest.approx(1)
-    assert (quality["rho"] == 1).all()
-    assert model.penalties_.scheme == "weights"
-    model.save(tmp_path / "model")
-    np.testing.assert_array_equal(rpo.load(tmp_path / "model").predict(X), model.predict(X))
 
 
 def test_found_strata_contain_the_bad_ones():
@@ -165,29 +148,3 @@ def test_same_seed_same_model_and_weights_are_counts(rng):
     counted = RPORegressor(steps=60).fit(X, y, 1 + stratum % 2, domains=domain, strata=stratum)
     repeated = RPORegressor(steps=60).fit(X[twice], y[twice], domains=domain[twice], strata=stratum[twice])
     np.testing.assert_allclose(counted.predict(X), repeated.predict(X), rtol=1e-6, atol=1e-7)
-
-
-def test_nothing_is_left_out_where_most_features_differ_by_domain():
-    rng = np.random.default_rng(0)
-    domain = np.arange(300) % 3
-    X = rng.normal(size=(300, 3))
-    one = (1 + domain) * X[:, 0] + 0.3 * rng.normal(size=300)
-    fits = [
-        DomainRegressor("rpo-weights", steps=20).fit(X, y, domains=domain, strata=domain)
-        for y in (one, one + (2 - domain) * X[:, 1])
-    ]
-    assert [fit.state_["kept"].tolist() for fit in fits] == [[0, 1, 1], [1, 1, 1]]
-
-
-def test_strata_are_not_made_of_features_that_were_dropped():
-    """The last feature follows the noisy target, so it says most about the noise; but its slope differs by domain."""
-    rng = np.random.default_rng(0)
-    domain = np.repeat([0, 1, 2], 150)
-    X = rng.normal(size=(450, 3))
-    y = X[:, 0] + rng.normal(size=450) * np.where((domain == 0) & (X[:, 1] > 0), 3.0, 0.3)
-    X = np.column_stack([X, (1 - 0.4 * domain) * y + 0.1 * rng.normal(size=450)])
-    ours = DomainRegressor("rpo-weights", steps=100).fit(X, y, domains=domain)
-    penalties = RPORegressor(steps=100).fit(X, y, domains=domain)
-    assert ours.state_["kept"].tolist() == [1, 1, 1, 0]
-    assert not any("x3" in name for name in ours.strata_)
-    assert any("x3" in name for name in penalties.strata_)  # which uses it, and finds it first

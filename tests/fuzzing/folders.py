@@ -32,7 +32,7 @@ FIT = {  # folders of `rpo fit`: target, method
     "rpo": ("y", "rpo"),
     "rpo-classes": ("c3", "rpo"),
     "mtl": ("y", "mtl"),
-    "weights": ("c2", "rpo-weights"),
+    "har": ("c2", "har"),
     "auto": ("y", "auto"),
     "linear": ("c2", "linear"),
     "trees": ("c3", "trees"),

@@ -129,11 +129,6 @@ def test_rpo_family_about_a_centre():
     assert at[0.0]["irm"] != pytest.approx(at[1.0]["irm"])
 
 
-def test_erm_screened():
-    """Without its only feature f = 0: losses 1, 0, 1."""
-    assert floats(call("erm-screened", c=0.0, state={"kept": [0.0]}))["risk"] == pytest.approx((1 / 2 + 1) / 2)
-
-
 def test_andmask_follows_agreement():
     got = call("andmask", tau=1.0)
     assert got.by_parameter["1.weight"].item() == pytest.approx(9 / 4)

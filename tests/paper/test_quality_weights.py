@@ -1,20 +1,17 @@
 """The study of quality weights: who is in it, on what data, and what is said of the figures."""
 
+from collections import OrderedDict
+
 import numpy as np
 import pytest
 
 from rpo.exceptions import InputError
-from rpo.methods import get_method
 from rpo.paper.quality_weights import (
     IRM,
-    JUDGED,
-    JUDGED_PERMUTED,
-    JUDGED_UNIFORM,
     KINDS,
     KNOWN,
     PERMUTED,
-    RIVALS,
-    STEPS,
+    SAME,
     UNIFORM,
     WEIGHTS,
     quality_weights,
@@ -22,19 +19,12 @@ from rpo.paper.quality_weights import (
     settings,
     summary,
 )
+from rpo.studies import judged, problems
 from rpo.studies.problems import load
 from rpo.studies.results import make_results
 from rpo.studies.selection import get_rule
 from rpo.studies.specification import DataSpec, complete
 from rpo.studies.store import Measured, Record
-
-
-def test_every_step_has_a_row_that_differs_from_the_scheme_by_that_step_alone():
-    _, usual = get_method("rpo-weights").fill({})
-    for row in rows():
-        if row.section == STEPS:
-            changed = [*row.grid[0], *(name for name, value in row.options.items() if value != usual[name])]
-            assert len(changed) == 1, row.label
 
 
 def test_every_run_can_be_made_and_no_seed_was_looked_at():
@@ -93,19 +83,17 @@ def records(view, means):
 def test_words_say_where_the_weights_win_and_where_not():
     (view,) = quality_weights("paper", kinds="plain", noisy="30,50", methods="main")
     means = {WEIGHTS: 1.0, IRM: 2.0, PERMUTED: 0.5, UNIFORM: 1.5, KNOWN: 0.9}
-    judged = {JUDGED: 0.8, JUDGED_PERMUTED: 0.9, JUDGED_UNIFORM: 0.85}
-    table = make_results(view.study, records(view, means | judged), get_rule("formula"), title="t", correction="holm")
+    table = make_results(view.study, records(view, means), get_rule("formula"), title="t", correction="holm")
     said = summary(table)
     missed = ", ".join(f"{label} ({PERMUTED})" for label in ("Cigar 30 %", "Cigar 50 %", "Wage 30 %"))
     assert said[0].startswith(f"{WEIGHTS}: better with p < 0.01 in 8 of 12 comparisons")
     assert missed in said[0]
-    # Both answers first: a page has them alone.
-    assert said[1].startswith("Judged rows: better with p < 0.01 in 12 of 12 comparisons")
-    assert f"{WEIGHTS} against {IRM}: better on Cigar 30 % (" in said[2]
-    assert f"{WEIGHTS} against {PERMUTED}: better on none of the sets; worse on Cigar 30 %" in said[3]
-    assert f"Judged rows against {JUDGED_UNIFORM}: better on Cigar 30 %" in said[7]
-    assert f"Cigar 30 %: the MSE of {WEIGHTS} is -3" in " ".join(said)
-    assert f"of {JUDGED} is -2" in " ".join(said)  # against the other
+    assert view.answers == 1  # a page has the answer alone
+    assert f"{WEIGHTS} against {IRM}: better on Cigar 30 % (" in said[1]
+    assert f"{WEIGHTS} against {PERMUTED}: better on none of the sets; worse on Cigar 30 %" in said[2]
+    assert f"{WEIGHTS} against {UNIFORM}: better on Cigar 30 % (" in said[3]
+    assert f"Cigar 30 %: the MSE of {WEIGHTS} is -3" in said[4]
+    assert f"{PERMUTED} -50." in said[-1]
 
 
 def test_the_same_figures_are_no_win():
@@ -118,12 +106,53 @@ def test_the_same_figures_are_no_win():
     assert "in 0 of 6 comparisons" in said[0]
 
 
-def test_judged_rows_and_their_controls_differ_in_the_judgement_alone():
+def test_the_weights_and_their_controls_differ_in_what_rows_count_alone():
     by_label = {row.label: row for row in rows("main")}
-    assert [by_label[name].judged for name in (JUDGED, *RIVALS[JUDGED][1:])] == ["weights", "permuted", "uniform"]
-    assert len({(r.method, str(r.grid), str(r.options), str(r.data)) for r in by_label.values() if r.judged}) == 1
-    ours, theirs = (get_method(row.method).fill(dict(row.grid[0]))[0] for row in (by_label[JUDGED], by_label[WEIGHTS]))
-    assert ours["eta"] == theirs["eta"]
+    asked = {label: (row.judged, dict(row.data)) for label, row in by_label.items()}
+    assert asked == {
+        WEIGHTS: ("weights", {}),
+        PERMUTED: ("permuted", {}),
+        UNIFORM: ("uniform", {}),
+        KNOWN: ("uniform", {"known_noise": True}),
+        IRM: (None, {}),
+    }
+    ours = [row for row in by_label.values() if row.judged]
+    assert {(row.method, str(row.grid), str(row.options)) for row in ours} == {("irm-lip-cv", "({'eta': 0.1},)", "{}")}
+    (same,) = (row for row in rows() if row.label == SAME)
+    assert (same.method, same.grid, same.judged) == (ours[0].method, ours[0].grid, None)
+
+
+def test_the_row_of_the_weights_trains_on_judged_rows(monkeypatch):
+    """Of what each row trains on, with a judgement made up: cell (0, 0) is noisy and the first feature is flagged."""
+
+    def judgement(data):
+        stays = np.arange(data.row_shape[0]) > 0
+        return judged.Judgement(np.where((data.domain == 0) & (data.stratum == 0), 0.1, 1.0), stays)
+
+    monkeypatch.setattr(judged, "judgement", judgement)
+    monkeypatch.setattr(problems, "_kept", OrderedDict())  # what is made up stays here
+    (view,) = quality_weights(kinds="before", noisy="50", seeds=2)
+    setting = view.study.settings[0]
+    asked = {
+        row.label: view.study.candidates(row, setting, 0)[0].data
+        for row in view.study.rows
+        if row.method == "irm-lip-cv"
+    }
+    data = {label: load(spec, seed=0).train for label, spec in asked.items()}
+    plain = data[SAME]
+    noisy = (plain.domain == 0) & (plain.stratum == 0)
+    assert (plain.weight == 1).all()
+    assert plain.x[:, 0].any()
+    for label in (WEIGHTS, PERMUTED, UNIFORM, KNOWN):
+        assert not data[label].x[:, 0].any()
+        assert bool((data[label].x[:, 1:] == plain.x[:, 1:]).all())
+    weight = data[WEIGHTS].weight
+    assert weight[noisy].unique() == pytest.approx(weight[(plain.domain == 0) & ~noisy].unique() / judged.RATIO)
+    assert (data[UNIFORM].weight == 1).all()
+    assert len(data[PERMUTED].weight.unique()) > 1
+    known = load(asked[KNOWN].model_copy(update={"judged": None}), seed=0).train
+    assert len(known.weight.unique()) > 1
+    assert bool((data[KNOWN].weight == known.weight).all())  # the true noise, and nothing besides
 
 
 def test_seeds_and_shares_of_noisy_cells_can_be_chosen():

@@ -8,8 +8,8 @@ from rpo.paper.table1 import (
     PRINTED,
     RPO,
     SAME_FORM,
-    SCREENED,
     TITLE,
+    UNFLAGGED,
     UNIFORM,
     summary,
     table1,
@@ -76,7 +76,7 @@ def hand_made(means, home=None):
 
 
 def test_the_summary_says_what_the_figures_say_either_way():
-    same = {RPO: 2.0, PERMUTED: 2.0, UNIFORM: 2.001, SAME_FORM: 2.002, MEAN: 1.0, SCREENED: 0.9, CAUSAL: 0.5}
+    same = {RPO: 2.0, PERMUTED: 2.0, UNIFORM: 2.001, SAME_FORM: 2.002, MEAN: 1.0, UNFLAGGED: 0.9, CAUSAL: 0.5}
     words = "\n".join(summary(hand_made(same, {RPO: 0.9, "ERM + l2": 0.25})))
     assert "10% to 10% for RPO, 0% to 0% for IRM + lip in the same sum form" in words
     assert "75% to 75% for ERM + l2" in words
@@ -85,7 +85,7 @@ def test_the_summary_says_what_the_figures_say_either_way():
     assert "of 12, RPO differs with p < 0.05 by Welch's test from 0; by the paired test from 8: IRM" in words
     assert "It is better than its own penalties permuted or made uniform on Cigar clean, Cigar mix" in words
     assert "worse than the mean on Cigar clean, Cigar mix, Wage clean, Wage mix" in words
-    other = {RPO: 2.0, PERMUTED: 4.0, UNIFORM: 2.0, SAME_FORM: 2.0, MEAN: 3.0, SCREENED: 5.0, "MLDG": 1.0}
+    other = {RPO: 2.0, PERMUTED: 4.0, UNIFORM: 2.0, SAME_FORM: 2.0, MEAN: 3.0, UNFLAGGED: 5.0, "MLDG": 1.0}
     words = "\n".join(summary(hand_made(other)))
     assert "not below the best comparison method, MLDG (1.00)" in words
     assert "by Welch's test from 4: RPO, penalties permuted on Cigar clean" in words

@@ -220,7 +220,8 @@ def _number(name: str, value: Any) -> float:
 
 
 REGISTRY: dict[str, Method] = {}
-METHODS = "rpo.methods"  # importing it fills the registry; the engine itself knows no method by name
+REMOVED: dict[str, str] = {}  # names of methods that are gone: the version, and what to use instead
+METHODS = "rpo.methods"  # importing it fills both; the engine itself knows no method by name
 UNSEEN = "unseen"  # in the place of the hash of code that cannot be read
 
 
@@ -330,7 +331,7 @@ def _first_line(text: str | None) -> str:
 
 
 def get_method(name: str) -> Method:
-    """The method with this name; an unknown name raises an error that lists all methods.
+    """The method with this name; an unknown name raises an error that lists all methods, or what replaced it.
 
     Parameters
     ----------
@@ -352,6 +353,8 @@ def get_method(name: str) -> Method:
     try:
         return REGISTRY[name]
     except KeyError:
+        if name in REMOVED:
+            raise InputError(f"method {name!r} was removed in {REMOVED[name]}") from None
         why = "".join(f"; plugin {plugin!r} could not be loaded ({error})" for plugin, error in broken.items())
         known = ", ".join(sorted(REGISTRY))
         own = "or import your own first (--plugin)"

@@ -120,7 +120,7 @@ class DomainEstimator(ChecksInput, ABC):
         if {"eta", "rho", "sigma"} <= set(self.state_):
             unit = getattr(self, "y_scale_", 1.0)
             self.quality_ = quality_table(data, self.state_, self.domains_, self.strata_, unit)
-            scheme = str(options.get("scheme", "weights"))  # `rpo-weights` is the one that has none
+            scheme = str(options.get("scheme", ready.method.name))  # a method from outside may have none
             self.penalties_ = fitted_penalties(self.quality_, self.state_, self.domains_, scheme)
         if data.task == "regression":
             eta = self.state_.get("eta", ready.numbers.get("eta", 0.0))

@@ -43,9 +43,6 @@ def quality_table(
     )
     if np.all(table["n"] % 1 == 0):
         table["n"] = table["n"].astype(int)
-    if "weight" in state:  # what a row of the cell counts: the worse, the less
-        table.insert(len(table.columns) - 1, "weight", state["weight"][e, k].astype(float))
-        return table.sort_values("noise", ascending=False, kind="stable", ignore_index=True)
     return table.sort_values("rho", ascending=False, kind="stable", ignore_index=True)
 
 

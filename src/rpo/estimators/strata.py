@@ -28,13 +28,10 @@ def labelled(strata: ArrayLike | None, target: NDArray[Any], grouping: str) -> S
 
 def searched(data: Data, rows: NDArray[Any], first: State, n_strata: int | None, seed: int, names: list[str]) -> Strata:
     """Strata found among the inputs by what a first stage left unexplained."""
-    table = len(data.row_shape) == 1
     found = find_strata(
         rows,
         first["residual"][0].cpu().numpy(),
         data.domain.numpy(),
-        # A feature that was dropped may follow the target, noise and all: strata of it would sort by noise.
-        among=first["kept"][0].nonzero()[:, 0].tolist() if table and "kept" in first else None,
         sample_weight=data.weight.numpy().astype(float),
         n_strata=n_strata,
         random_state=seed,

@@ -34,7 +34,6 @@ def heterogeneity(
     n_domains: int,
     weight: ArrayLike | None = None,
     importance: ArrayLike | None = None,
-    cell: ArrayLike | None = None,
     *,
     fewest: int = FEWEST,
     carrying: float = FEWEST_CARRYING,
@@ -44,10 +43,9 @@ def heterogeneity(
     b_ej is the slope of the residual u on feature j within domain e, S_ej = Σ(x − x̄_e)², V_ej the variance of b_ej
     whatever the noise is like (HC0), b̄_j the mean weighted by precision (Cochran 1954). Looked at in residuals of a
     model of all features, not in the target: a curve, or a second feature that goes along with the first, is no
-    difference between domains. A `weight` counts rows; `importance` makes rows of less noise say more. Slopes may then
-    be compared within a `cell`: importance that differs by cell shifts what the rows of a domain are like. Not asked
-    are domains of fewer than 20 rows, and those in which fewer than five rows carry the slope: a category's only row
-    would show its residual, not a slope. Time grows with the rows, whatever the number of domains.
+    difference between domains. A `weight` counts rows; `importance` makes rows of less noise say more. Not asked are
+    domains of fewer than 20 rows, and those in which fewer than five rows carry the slope: a category's only row would
+    show its residual, not a slope. Time grows with the rows, whatever the number of domains.
 
     >>> rng = np.random.default_rng(0)
     >>> x, domain = rng.normal(size=(600, 2)), np.repeat([0, 1, 2], 200)
@@ -60,8 +58,7 @@ def heterogeneity(
     trust = np.broadcast_to(np.asarray(1.0 if importance is None else importance, dtype=np.float64), u.shape)
     w = count * trust
     home = _Groups(e, n_domains, w)
-    inner = [] if cell is None else [_Groups(*_codes(cell), w)]
-    centred = _Centred(X, u, [*inner, home])
+    centred = _Centred(X, u, home)
     d = X.shape[1]
 
     def moments(rows: slice) -> Array:
@@ -96,44 +93,6 @@ def heterogeneity(
     return Heterogeneity(np.where(freedom > 0, share, 0.0), p, np.where(known, slope, np.nan), variance)
 
 
-def screen(
-    x: ArrayLike,
-    y: ArrayLike,
-    domain: ArrayLike,
-    weight: ArrayLike | None = None,
-    *,
-    alpha: float = 0.001,
-    importance: ArrayLike | None = None,
-    cell: ArrayLike | None = None,
-) -> NDArray[np.bool_]:
-    r"""Keep feature j unless its slope on the *target* differs: P(χ²_{E−1} > Q_j) < α/d (Cochran 1954).
-
-    Several targets `(n, t)`: the feature must pass for each, at α/(d t). The feature of the largest probability always
-    stays. On ordinary tables this drops what carries the target, for a slope on the target differs wherever a relation
-    is curved; residuals do not have that fault.
-
-    >>> rng = np.random.default_rng(0)
-    >>> domain = np.repeat([0, 1], 200)
-    >>> y = rng.normal(size=400)
-    >>> same, other = y + rng.normal(size=400), np.where(domain == 0, 1, -1) * y + rng.normal(size=400)
-    >>> screen(np.column_stack([same, other]), y, domain)
-    array([ True, False])
-    """
-    X, Y = np.asarray(x), np.asarray(y, dtype=float)
-    Y = Y[:, None] if Y.ndim == 1 else Y
-    code, number = _codes(domain)
-    every = [heterogeneity(target, X, code, number, weight, importance, cell, carrying=0.0).p for target in Y.T]
-    probability = np.stack(every).min(0)
-    kept: NDArray[np.bool_] = probability >= alpha / (X.shape[1] * Y.shape[1])
-    kept[np.argmax(probability)] = True
-    return kept
-
-
-def _codes(label: ArrayLike) -> tuple[NDArray[np.intp], int]:
-    names, code = np.unique(np.asarray(label), return_inverse=True)
-    return code, len(names)
-
-
 class _Groups:
     """Rows by group: weighted sums over the rows of each."""
 
@@ -157,21 +116,16 @@ class _Groups:
 
 
 class _Centred:
-    """Features and target less the means of their groups, a block of rows at a time."""
+    """Features and target less the means of their group, a block of rows at a time."""
 
-    def __init__(self, X: NDArray[Any], y: Array, groups: list[_Groups]) -> None:
-        self.X, self.y = X, y
-        self.less: list[tuple[_Groups, Array]] = []
-        for group in groups:
-            self.less.append((group, group.means(self._together)))
+    def __init__(self, X: NDArray[Any], y: Array, groups: _Groups) -> None:
+        self.X, self.y, self.place = X, y, groups.place
+        self.means = groups.means(self._together)
 
     def _together(self, rows: slice) -> Array:
-        both = np.column_stack([self.X[rows].astype(float), self.y[rows]])
-        for group, means in self.less:
-            both -= means[group.place[rows]]
-        return both
+        return np.column_stack([self.X[rows].astype(float), self.y[rows]])
 
     def of(self, rows: slice) -> tuple[Array, Array]:
         """Features `(n, d)` and target `(n, 1)`."""
-        both = self._together(rows)
+        both = self._together(rows) - self.means[self.place[rows]]
         return both[:, :-1], both[:, -1:]

@@ -11,6 +11,7 @@ from rpo.engine.method import (
     CLASSIFICATION,
     REGISTRY,
     REGRESSION,
+    REMOVED,
     Choice,
     Gradient,
     Hyper,
@@ -29,6 +30,13 @@ from rpo.engine.plugins import load_plugin
 
 for _module in sorted(info.name for info in iter_modules(__path__)):
     import_module(f"{__name__}.{_module}")
+
+REMOVED.update(
+    {
+        "rpo-weights": "0.2: QualityRegressor(estimator='network') weights rows by judged quality (--method network)",
+        "erm-screened": "0.2: QualityRegressor(estimator='network') drops suspicious features (--method network)",
+    }
+)
 
 __all__ = [
     "BOTH",

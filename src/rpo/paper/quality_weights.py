@@ -1,7 +1,7 @@
-"""Quality weights: noise that the network itself finds, or `rpo.quality` in the data, each against its own controls."""
+"""Quality weights: a network on rows that count what `rpo.quality` says of them, against its controls."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import product
 
@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from rpo.exceptions import InputError
 from rpo.functional.significance import LEVELS, SURE, compare, holm, paired_interval
+from rpo.paper.table1 import UNFLAGGED
 from rpo.studies.figures import View
 from rpo.studies.metrics import METRICS
 from rpo.studies.results import Results
@@ -17,13 +18,11 @@ from rpo.studies.study import Profile, Row, Setting, Study, get_profile
 from rpo.studies.words import listed
 
 WEIGHTS, PERMUTED, UNIFORM, KNOWN = "RPO-weights", "weights permuted", "weights uniform", "weights by the true noise"
-IRM, SAME, ERM, SCREENED = "IRM + lip", "IRM + lip, η and λ as ours", "ERM + lip", "ERM, screened features"
-UNFLAGGED = "ERM without the features that the judgement flags"
-JUDGED, JUDGED_PERMUTED, JUDGED_UNIFORM = "judged rows", "judged rows, weights permuted", "judged rows, weights uniform"
-OURS, STEPS, CONTROLS, OTHERS = "Quality weights", "One step off", "Controls", "Other methods"
-RIVALS = {WEIGHTS: (IRM, PERMUTED, UNIFORM), JUDGED: (IRM, JUDGED_PERMUTED, JUDGED_UNIFORM)}
-"""What each of the two has to be better than: its controls are its own."""
-SHOWN = (WEIGHTS, UNIFORM, PERMUTED, KNOWN, JUDGED, IRM)
+IRM, SAME, ERM = "IRM + lip", "IRM + lip, η and λ as ours", "ERM + lip"
+OURS, CONTROLS, OTHERS = "Quality weights", "Controls", "Other methods"
+RIVALS = (IRM, PERMUTED, UNIFORM)
+"""What the weights have to be better than."""
+SHOWN = (WEIGHTS, UNIFORM, PERMUTED, KNOWN, IRM)
 """Rows on a page of many kinds."""
 
 # Seeds below 300 are for looking: the scheme was chosen on 0–9, and again on 100–129 and on 200–239 when it had failed
@@ -31,8 +30,8 @@ SHOWN = (WEIGHTS, UNIFORM, PERMUTED, KNOWN, JUDGED, IRM)
 PROFILES = {"quick": Profile(seeds=5, steps=400), "paper": Profile(seeds=30, steps=400)}
 FIRST_SEED = {"quick": 0, "paper": 500}
 
-ETA = 0.1  # of `rpo-weights`: little is left to penalise once features that differ by domain are gone
-UNSCREENED: Mapping[str, Number] = {"eta": 100.0, "alpha": 0.0}
+ETA = 0.1  # little is left to penalise once features that differ by domain are gone
+DIGITS_ETA = 100.0  # the colour of a digit is no column of its own: it is left to the penalty
 FORMULA: Mapping[str, Number] = {"lam": "formula"}
 SEVERITY = {10: (0.1, 3.0, 0.3), 30: (0.3, 1.5, 1.0), 50: (0.5, 3.0, 1.0)}
 """Share of bad cells in per cent: that share, the deviation of the noise added, and the share of their rows kept."""
@@ -41,50 +40,27 @@ FLIPS = {30: (0.3, 0.25), 50: (0.5, 0.4)}
 
 
 def rows(methods: str = "all", kind: str = "before") -> tuple[Row, ...]:
-    """`rpo-weights` and the same network on judged rows, the controls of both, and IRM + lip ('main'); beside them each
-    step of the former switched off, and other methods ('all').
+    """The network on judged rows, its controls, and IRM + lip ('main'); beside them other methods ('all').
 
-    Where nothing is noisy there is no true noise to know; pixels are no columns that could be screened.
+    The controls of the weights lack the same features. Where nothing is noisy there is no true noise to know.
     """
-    fixed = UNSCREENED if kind == "digits" else {}
+    grid = ({"eta": DIGITS_ETA if kind == "digits" else ETA},)
 
-    def judged(label: str, how: Judged, section: str = CONTROLS) -> Row:
-        grid = ({"eta": fixed.get("eta", ETA)},)
-        return Row(label, "irm-lip-cv", grid, judged=how, section=section, ranked=section == OURS)
+    def control(label: str, judged: Judged | None, **data: JsonValue) -> Row:
+        return Row(label, "irm-lip-cv", grid, data=data, judged=judged, section=CONTROLS, ranked=False)
 
-    def weights(label: str, section: str, numbers: Mapping[str, Number] | None = None, **options: JsonValue) -> Row:
-        grid = ({**fixed, **(numbers or {})},)
-        return Row(label, "rpo-weights", grid, options, section=section, ranked=section == OURS)
-
-    steps = (
-        weights("without screening", STEPS, {"alpha": 0.0}),
-        weights("screening once, not again under the weights", STEPS, screen="once"),
-        weights("screening in the first stage only", STEPS, screen="first"),
-        weights("without cross-fitting", STEPS, folds=0),
-        weights("without shrinkage", STEPS, shrink="off"),
-        weights("all noise weighed down, the ordinary too", STEPS, gate="off"),
-        weights("without clipping", STEPS, clip=0.0),
-        weights("weights in the risks only", STEPS, weigh="risk"),
-    )
-    known = Row(
-        KNOWN, "rpo-weights", ({**fixed, "power": 0.0},), data={"known_noise": True}, section=CONTROLS, ranked=False
-    )
+    known = control(KNOWN, "uniform", known_noise=True)
     others = (
-        weights(SAME, CONTROLS, {"alpha": 0.0, "power": 0.0}),
+        control(SAME, None),
         Row("RPO, the paper's", "rpo", section=OTHERS),
         Row(ERM, "erm-lip", (FORMULA,), section=OTHERS),
-        Row(SCREENED, "erm-screened", section=OTHERS),
         Row(UNFLAGGED, "erm-l2", judged="uniform", section=OTHERS),
     )
     return (
-        weights(WEIGHTS, OURS),
-        judged(JUDGED, "weights", OURS),
-        *(steps if methods == "all" else ()),
-        weights(PERMUTED, CONTROLS, placement="permuted"),
-        weights(UNIFORM, CONTROLS, {"power": 0.0}),
+        Row(WEIGHTS, "irm-lip-cv", grid, judged="weights", section=OURS),
+        control(PERMUTED, "permuted"),
+        control(UNIFORM, "uniform"),
         *((known,) if kind not in ("clean", "natural") else ()),
-        judged(JUDGED_PERMUTED, "permuted"),
-        judged(JUDGED_UNIFORM, "uniform"),
         Row(IRM, "irm-lip", (FORMULA,), section=OTHERS),
         *(others if methods == "all" else ()),
     )
@@ -243,7 +219,7 @@ def quality_weights(
             KINDS[kind][0].upper() + KINDS[kind][1:],
             summary,
             rule="formula",
-            answers=len(RIVALS),
+            answers=1,
             brief=SHOWN if methods == "main" else (),
         )
         for kind in asked
@@ -252,15 +228,11 @@ def quality_weights(
 
 def summary(results: Results) -> list[str]:
     """What the weights gain over their controls and over IRM + lip, each comparison corrected for all of its kind."""
-    sure = {ours: _sure(results, ours, rivals) for ours, rivals in RIVALS.items()}
+    sure = _sure(results)
     return [
-        *(_held(results, ours, p) for ours, p in sure.items()),
-        *(_against(results, ours, rival, p) for ours, p in sure.items() for rival in RIVALS[ours]),
-        *(
-            _interval(results, setting, ours, rival)
-            for ours, rival in ((WEIGHTS, UNIFORM), (JUDGED, JUDGED_UNIFORM), (JUDGED, WEIGHTS))
-            for setting in results.study.settings
-        ),
+        _held(results, sure),
+        *(_against(results, rival, sure) for rival in RIVALS),
+        *(_interval(results, setting) for setting in results.study.settings),
         _changes(results),
     ]
 
@@ -268,74 +240,70 @@ def summary(results: Results) -> list[str]:
 Sure = Mapping[tuple[str, str], float | None]
 
 
-def _sure(results: Results, ours: str, rivals: Sequence[str]) -> Sure:
+def _sure(results: Results) -> Sure:
     """p of each rival and column, paired over the seeds that both have, corrected by Holm."""
     found: dict[tuple[str, str], float | None] = {}
-    for rival, setting in product(rivals, results.study.settings):
-        own, other = results.cell(ours, setting.label).values, results.cell(rival, setting.label).values
+    for rival, setting in product(RIVALS, results.study.settings):
+        own, other = results.cell(WEIGHTS, setting.label).values, results.cell(rival, setting.label).values
         found[rival, setting.label] = compare(other, own).p_paired
     return dict(zip(found, holm(list(found.values())), strict=True))
 
 
-def _better(results: Results, ours: str, rival: str, setting: Setting) -> bool:
-    own, other = results.cell(ours, setting.label).mean, results.cell(rival, setting.label).mean
+def _better(results: Results, rival: str, setting: Setting) -> bool:
+    own, other = results.cell(WEIGHTS, setting.label).mean, results.cell(rival, setting.label).mean
     return own > other if METRICS[setting.metric].larger_is_better else own < other
 
 
-def _held(results: Results, ours: str, p: Sure) -> str:
+def _held(results: Results, p: Sure) -> str:
     """How many of the comparisons hold at the paper's strictest level."""
     level = LEVELS[0][0]
     missed = [
         f"{setting.label} ({rival})"
-        for rival, setting in product(RIVALS[ours], results.study.settings)
-        if (sure := p[rival, setting.label]) is None or sure >= level or not _better(results, ours, rival, setting)
+        for rival, setting in product(RIVALS, results.study.settings)
+        if (sure := p[rival, setting.label]) is None or sure >= level or not _better(results, rival, setting)
     ]
     held = len(p) - len(missed)
     return (
-        f"{ours[0].upper()}{ours[1:]}: better with p < {level} in {held} of {len(p)} comparisons (paired over "
-        f"seeds, corrected by Holm for all of them){f'; not on {listed(missed)}' if missed else ''}."
+        f"{WEIGHTS}: better with p < {level} in {held} of {len(p)} comparisons (paired over seeds, corrected by Holm "
+        f"for all of them){f'; not on {listed(missed)}' if missed else ''}."
     )
 
 
-def _against(results: Results, ours: str, rival: str, p: Sure) -> str:
+def _against(results: Results, rival: str, p: Sure) -> str:
     better: list[str] = []
     worse: list[str] = []
     level: list[str] = []
     for setting in results.study.settings:
-        own, other, sure = (
-            results.cell(ours, setting.label),
-            results.cell(rival, setting.label),
-            p[rival, setting.label],
-        )
+        own, other = results.cell(WEIGHTS, setting.label), results.cell(rival, setting.label)
+        sure = p[rival, setting.label]
         show, said = METRICS[setting.metric].text, "" if sure is None else f", p = {sure:.2g}"
         text = f"{setting.label} ({show(own.mean)} against {show(other.mean)}{said})"
-        group = level if sure is None or sure >= SURE else better if _better(results, ours, rival, setting) else worse
+        group = level if sure is None or sure >= SURE else better if _better(results, rival, setting) else worse
         group.append(text)
     return (
-        f"{ours[0].upper()}{ours[1:]} against {rival}: better on {listed(better)}; worse on {listed(worse)}; "
-        f"neither on {listed(level)}."
+        f"{WEIGHTS} against {rival}: better on {listed(better)}; worse on {listed(worse)}; neither on {listed(level)}."
     )
 
 
-def _interval(results: Results, setting: Setting, ours: str, rival: str) -> str:
-    """The ratio to a rival with its 95 % interval over seeds, taken of logarithms: no error is below zero."""
+def _interval(results: Results, setting: Setting) -> str:
+    """The ratio to uniform weights with its 95 % interval over seeds, taken of logarithms: no error is below zero."""
     own, other = (
         {seed: math.log(max(value, 1e-9)) for seed, value in results.cell(label, setting.label).values.items()}
-        for label in (ours, rival)
+        for label in (WEIGHTS, UNIFORM)
     )
     low, high = (100 * math.expm1(end) for end in paired_interval(own, other))
     words = METRICS[setting.metric].words
     return (
-        f"{setting.label}: the {words} of {ours} is {low:+.1f} % to {high:+.1f} % against {rival} (95 % interval, "
+        f"{setting.label}: the {words} of {WEIGHTS} is {low:+.1f} % to {high:+.1f} % against {UNIFORM} (95 % interval, "
         "paired)."
     )
 
 
 def _changes(results: Results) -> str:
-    """The change of the figure of RPO-weights when a step is switched off or a control stands in, mean over columns."""
+    """The change of the figure of RPO-weights when a control stands in, mean over columns."""
     changes = []
     for row in results.study.rows:
-        if row.section == STEPS or row.label in (PERMUTED, UNIFORM, KNOWN, SAME):
+        if row.section == CONTROLS:
             ratios = [
                 results.cell(row.label, s.label).mean / results.cell(WEIGHTS, s.label).mean
                 for s in results.study.settings

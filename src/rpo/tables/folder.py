@@ -30,10 +30,6 @@ TABLE_BYTES = 16 << 20
 SHARED = ("columns", "target", "domain", "task", "rows", "domains", "notes", "id", "threshold")
 SHOWN = 12  # domains on the card
 HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-WORDS = {
-    "eta": "Lowest η first, then largest; η is the invariance penalty of a domain.",
-    "weight": "Lowest weight first, then largest; the weight of a row in the domain's noisiest stratum (mean 1).",
-}
 VERSIONS = ("rpo", "numpy", "scikit-learn", "pandas")
 
 
@@ -200,15 +196,14 @@ def card_text(model: TableModel) -> str:
     lines += ["", "## Domains", ""]
     if hasattr(estimator, "penalties_"):
         penalties = estimator.penalties_
-        by = "weight" if "weight" in estimator.quality_ else "eta"
         lines += [
-            f"{WORDS[by]} λ = {penalties.lam:.3g}, scheme {penalties.scheme}; `model.json` has every cell.",
+            "Lowest η first, then largest; η is the invariance penalty of a domain. "
+            f"λ = {penalties.lam:.3g}, scheme {penalties.scheme}; `model.json` has every cell.",
             "",
-            f"| domain | rows | {'least weight' if by == 'weight' else 'η'} |",
+            "| domain | rows | η |",
             "|---|---:|---:|",
         ]
-        least = estimator.quality_.groupby("domain")["weight"].min() if by == "weight" else penalties.eta
-        by_size = least.loc[sorted(least.index, key=lambda name: -model.domains[str(name)])]
+        by_size = penalties.eta.loc[sorted(penalties.eta.index, key=lambda name: -model.domains[str(name)])]
         lines += [
             f"| {plain(name)} | {model.domains[str(name)]:,} | {value:.3g} |"
             for name, value in by_size.sort_values(kind="stable").head(SHOWN).items()

@@ -86,7 +86,7 @@ def fit_table(
             X = pd.DataFrame(ready.X, columns=unique_names(ready.columns), copy=False)
             options: dict[str, Any] = {"checkpoint": checkpoint, "every": every, "strata": strata}
             estimator.fit(X, ready.y, sample_weight=weight, domains=ready.domains, **options)
-            said = _said(estimator)
+            said = []
     labels, count = np.unique(ready.domains, return_counts=True)
     return TableModel(
         estimator=estimator,
@@ -149,16 +149,6 @@ def decision_words(model: Any) -> list[str]:
     error = model.expected_error_["error"]
     if error.iloc[0] >= error.iloc[-1]:
         said.append(f"WARNING: on held-out domains the model is no better than the {error.index[-1]}")
-    return said
-
-
-def _said(estimator: Any) -> list[str]:
-    """What a method that screens and weighs did: inputs it does not use, and whether any row counts less."""
-    kept, weight = estimator.state_.get("kept"), estimator.state_.get("weight")
-    names = [] if kept is None else [str(name) for name in estimator.feature_names_in_[kept == 0]]
-    said = [f"dropped, because their relation to the target differs between domains: {_list(names)}"] if names else []
-    if weight is not None and np.all(weight == 1):
-        said.append("no domain or stratum is clearly noisier than usual: all rows have the same weight")
     return said
 
 

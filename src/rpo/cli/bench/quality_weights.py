@@ -1,4 +1,4 @@
-"""`rpo bench quality-weights`: weights by the quality of cells, found by the network or judged, and their controls."""
+"""`rpo bench quality-weights`: rows weighted by their judged quality, and the controls of that."""
 
 from typing import Annotated
 
