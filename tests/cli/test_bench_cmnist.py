@@ -26,7 +26,7 @@ def test_cmnist_under_both_protocols(cut, command, tmp_path):
     page = tmp_path / "page.md"
     code, out, _ = command(*words, "--page", page, "--figures", tmp_path / "figures")
     assert code == 0
-    for line in ("Setting 1 (Bad Domain), AUC", "smallest mean IRM penalty", "nothing chosen", "Controls"):
+    for line in ("Setting 1 (Bad Domain), AUC", "smallest mean IRM penalty", "no selection", "Controls"):
         assert line in out, line
     for name in ("cmnist", "cmnist-literal"):
         assert {f"{name}.{kind}" for kind in ("csv", "tex", "html", "md")} <= {p.name for p in tmp_path.iterdir()}
@@ -41,8 +41,8 @@ def test_cmnist_under_both_protocols(cut, command, tmp_path):
     assert out.startswith("36 runs, 36 done, 0 to do")
     code, out, _ = command("bench", "ablation", "--digits", "sklearn", "--jobs", 1, "--out", tmp_path, "--json")
     assert [table["title"] for table in json.loads(out)] == [
-        "Ablation: mean form, tuned alike",
-        "Ablation: the paper's letter",
+        "Ablation: mean form, equal tuning",
+        "Ablation: to the letter",
     ]
 
 

@@ -101,9 +101,9 @@ def test_words_say_where_the_weights_win_and_where_not():
     assert missed in said[0]
     # Both answers first: a page has them alone.
     assert said[1].startswith("Judged rows: better with p < 0.01 in 12 of 12 comparisons")
-    assert f"{WEIGHTS} against {IRM}: better on Cigar 30 % (" in said[2]
-    assert f"{WEIGHTS} against {PERMUTED}: better on none of the sets; worse on Cigar 30 %" in said[3]
-    assert f"Judged rows against {JUDGED_UNIFORM}: better on Cigar 30 %" in said[7]
+    assert f"{WEIGHTS} compared with {IRM}: better on Cigar 30 % (" in said[2]
+    assert f"{WEIGHTS} compared with {PERMUTED}: better on none of the sets; worse on Cigar 30 %" in said[3]
+    assert f"Judged rows compared with {JUDGED_UNIFORM}: better on Cigar 30 %" in said[7]
     assert f"Cigar 30 %: the MSE of {WEIGHTS} is -3" in " ".join(said)
     assert f"of {JUDGED} is -2" in " ".join(said)  # against the other
 

@@ -197,7 +197,7 @@ KINDS = {
     "after": "test MSE, noise in the labels after the confounders followed them",
     "clean": "test MSE, nothing corrupted",
     "radon": "test MSE, Radon, counties held out, noise in the labels of some cells",
-    "digits": "test accuracy, coloured digits, labels turned in some cells",
+    "digits": "test accuracy, coloured digits, labels flipped in some cells",
     "fresh": "test MSE, settings not looked at before the first freeze",
     "new": "test MSE, settings not looked at before the last freeze",
     "natural": "test MSE, Cigar by region, each held out in turn",
@@ -293,7 +293,7 @@ def _held(results: Results, ours: str, p: Sure) -> str:
     held = len(p) - len(missed)
     return (
         f"{ours[0].upper()}{ours[1:]}: better with p < {level} in {held} of {len(p)} comparisons (paired over "
-        f"seeds, corrected by Holm for all of them){f'; not on {listed(missed)}' if missed else ''}."
+        f"seeds, Holm correction for all of them){f'; not on {listed(missed)}' if missed else ''}."
     )
 
 
@@ -312,8 +312,8 @@ def _against(results: Results, ours: str, rival: str, p: Sure) -> str:
         group = level if sure is None or sure >= SURE else better if _better(results, ours, rival, setting) else worse
         group.append(text)
     return (
-        f"{ours[0].upper()}{ours[1:]} against {rival}: better on {listed(better)}; worse on {listed(worse)}; "
-        f"neither on {listed(level)}."
+        f"{ours[0].upper()}{ours[1:]} compared with {rival}: better on {listed(better)}; worse on {listed(worse)}; "
+        f"undecided on {listed(level)}."
     )
 
 
@@ -326,8 +326,8 @@ def _interval(results: Results, setting: Setting, ours: str, rival: str) -> str:
     low, high = (100 * math.expm1(end) for end in paired_interval(own, other))
     words = METRICS[setting.metric].words
     return (
-        f"{setting.label}: the {words} of {ours} is {low:+.1f} % to {high:+.1f} % against {rival} (95 % interval, "
-        "paired)."
+        f"{setting.label}: the {words} of {ours} is {low:+.1f} % to {high:+.1f} % relative to {rival} (95 % "
+        "interval, paired)."
     )
 
 
@@ -341,4 +341,4 @@ def _changes(results: Results) -> str:
                 for s in results.study.settings
             ]
             changes.append(f"{row.label} {100 * (sum(ratios) / len(ratios) - 1):+.1f} %")
-    return f"Mean change of the figure over the columns: {', '.join(changes)}."
+    return f"Mean change of the error over the columns: {', '.join(changes)}."
