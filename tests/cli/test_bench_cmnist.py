@@ -51,7 +51,7 @@ def test_severity(cut, command, tmp_path):
     words = ("bench", "severity", "--digits", "sklearn", "--jobs", 1, "--out", tmp_path, "--page", page)
     code, out, _ = command(*words)
     assert code == 0, out
-    assert "RPO against IRM + lip, 6 points" in out
+    assert "RPO compared with IRM + lip at 6 points" in out
     assert (tmp_path / "severity.svg").exists()
     assert "](severity.svg)" in page.read_text()
 

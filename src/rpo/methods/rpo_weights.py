@@ -1,4 +1,4 @@
-"""RPO-weights: rows count by the quality of their cell, in the risks and in the invariance penalty."""
+"""RPO-weights: rows weighted by the quality of their cell, in the risks and in the invariance penalty."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -26,20 +26,20 @@ LARGE = 64 * 2**20  # bytes of features from which on a second copy goes to disk
 # Each step can be switched off, so that its worth can be shown: `alpha` = 0 screens nothing, `power` = 0 weighs all
 # rows alike, `folds` = 0 takes the residuals of the rows trained on, `clip` = 0 leaves the weights as they come.
 SPACE = {
-    "eta": log_uniform(ETA, 0.01, 1e3, "Strength η of the IRM penalty once it is in force."),
+    "eta": log_uniform(ETA, 0.01, 1e3, "Strength η of the IRM penalty after annealing."),
     "anneal": ANNEAL,
-    "lam": log_uniform(None, 1e-4, 1.0, "Strength λ of the Lipschitz penalty; left out, chosen by held-out rows."),
+    "lam": log_uniform(None, 1e-4, 1.0, "Strength λ of the Lipschitz penalty; by default chosen by held-out rows."),
     "alpha": uniform(0.001, 0.0001, 0.01, "Level of the test by which features are dropped; 0 drops none."),
-    "power": uniform(1.0, 0.5, 1.0, "Power of 1/σ² in the weights; 0 weighs all rows alike."),
+    "power": uniform(1.0, 0.5, 1.0, "Power of 1/σ² in the weights; 0 gives all rows the same weight."),
 }
 AFTER = {
     "irm_estimator": IRM_ESTIMATOR,
     "rescale": RESCALE,
     "screen": Choice("twice", "once", "first", words="How often features are tested, and with which weights."),
-    "shrink": Choice("on", "off", words="Whether the noise of small cells is drawn towards the common level."),
-    "gate": Choice("on", "off", words="Whether only cells surely noisier than the others lose weight."),
-    "clip": Choice(CLIP, words="The largest weight over the smallest; 0 leaves weights as they come."),
-    "weigh": Choice("all", "risk", words="Whether the weights are in every term of the loss or in the risk alone."),
+    "shrink": Choice("on", "off", words="Whether the noise of small cells is shrunk towards the common level."),
+    "gate": Choice("on", "off", words="Whether only cells that are clearly noisier than the others lose weight."),
+    "clip": Choice(CLIP, words="Largest ratio between two weights; 0 for no limit."),
+    "weigh": Choice("all", "risk", words="Whether the weights apply to every term of the loss or only to the risk."),
     "placement": Choice("estimated", "permuted", words="The cells' own weights, or those of other cells as a control."),
 }
 
@@ -174,7 +174,7 @@ def predict(net: Net, params: Params, state: State, x: Tensor) -> Tensor:
     space=SPACE,
     options={
         "reduction": REDUCTION,
-        "folds": Choice(4, words="Folds of the first stage, so that no residual is of a row trained on; 0 for none."),
+        "folds": Choice(4, words="Number of folds for out-of-fold residuals in the first stage; 0 for none."),
         **AFTER,
     },
     prepare=prepare,
