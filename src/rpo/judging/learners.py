@@ -9,7 +9,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -23,6 +27,7 @@ from rpo.mapped import blocks
 HARDLY = 1e-6  # deviation of a column of a basis below which rounding alone would tell it
 MOST_COEFFICIENTS = 600
 TREES, RATE = 40, 0.15  # of boosted trees in a judgement: they are fitted dozens of times
+MANY_CLASSES = 5  # more, and learners are taken whose time hardly grows with their number
 NAMED = ("auto", "linear", "trees", "network")
 
 
@@ -308,21 +313,32 @@ class AnchorLine(Line):
         return self
 
 
-def logistic() -> Any:
+def logistic(solver: str = "newton-cholesky") -> Any:
     """scikit-learn's logistic regression on standardised columns."""
-    return make_pipeline(StandardScaler(), LogisticRegression(C=1.0, max_iter=200, tol=1e-3, solver="newton-cholesky"))
+    return make_pipeline(StandardScaler(), LogisticRegression(C=1.0, max_iter=200, tol=1e-3, solver=solver))
 
 
-def automatic(classes: bool) -> list[Any]:
-    """The learners of `estimator="auto"`, from stiff to flexible.
+def automatic(n_classes: int) -> list[Any]:
+    """The learners of `estimator="auto"`, from stiff to flexible; 0 classes are a regression.
 
-    >>> [type(learner).__name__ for learner in automatic(False)]
+    >>> [type(learner).__name__ for learner in automatic(0)]
     ['Line', 'Additive', 'Pipeline']
     """
     few: dict[str, Any] = {"max_iter": TREES, "learning_rate": RATE}
-    if classes:
-        return [logistic(), AdditiveClassifier(), boosted(classes=True, max_leaf_nodes=8, **few)]
-    return [Line(), Additive(**few), boosted(**few)]
+    if n_classes == 0:
+        return [Line(), Additive(**few), boosted(**few)]
+    if n_classes > MANY_CLASSES:
+        return [logistic("lbfgs"), AdditiveClassifier(), forest(leaf=2)]
+    return [logistic(), AdditiveClassifier(), boosted(classes=True, max_leaf_nodes=8, **few)]
+
+
+def forest(leaf: int) -> ExtraTreesClassifier:
+    """A forest that tells all classes at once: boosting needs a tree for each class and step.
+
+    >>> forest(leaf=1).fit([[0.0], [1.0], [2.0]], [0, 1, 2]).predict([[2.0]]).tolist()
+    [2]
+    """
+    return ExtraTreesClassifier(50, min_samples_leaf=leaf, random_state=0)
 
 
 def named(name: str, *, classes: bool, seed: int = 0) -> Any:

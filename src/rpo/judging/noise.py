@@ -11,7 +11,17 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from rpo.functional.ridge import Array
-from rpo.functional.scale import Scales, between, exceeds, interval, log_variances, pooled, scales, shrunk
+from rpo.functional.scale import (
+    Scales,
+    between,
+    exceeds,
+    expected_variances,
+    interval,
+    log_variances,
+    pooled,
+    scales,
+    shrunk,
+)
 from rpo.functional.significance import SURE, holm
 from rpo.functional.statistics import MIN_ROWS
 from rpo.functional.turned import Rates, rest_of, turned
@@ -20,7 +30,7 @@ NOISY = SURE / 2  # the corrected p of a claim: domains and strata are asked, bo
 WORTH_TELLING = 1.2  # times the noise of the rest: less is nothing to act on, however sure it is
 MANY_WRONG = 0.02  # more wrong labels than the rest have, likewise
 ORDINARY_QUANTILE = 0.3  # from least to most noisy: what is usual, though half of the domains be bad
-BOUND = 1.4  # noise up to so many times the usual costs a row nothing
+BOUND = 1.7  # noise up to so many times the usual costs a row nothing
 BOUND_CLASSES = 1.12  # the same for classes: 1/(1 − 2ε) at 5 % wrong labels
 NATURE = float(np.log(2.0))  # log variance beyond the usual that a stratum may have everywhere
 LEAST = 0.002  # what a row counts at the least
@@ -109,15 +119,14 @@ class NumberNoise:
             }
         )
 
-    def _levels(self, stratum: Codes, n_strata: int) -> tuple[Array, Array, Array]:
-        """log σ̃² of every cell less what its stratum has everywhere; that; and the rows of each cell."""
+    def _levels(self, own: Array, stratum: Codes, n_strata: int) -> tuple[Array, Array, Array]:
+        """log σ̃² of every cell beyond that of its domain, `own`, and its stratum's; that; and the rows of each cell."""
         shape = self.n_domains, n_strata
-        own = 2 * np.log(self.usual)
         place = self.domain * n_strata + stratum
         cell = self._scales(self.residual, place, self.n_domains * n_strata, FEWEST)
         log, variance = (value.reshape(shape) for value in log_variances(cell))
         beyond, nature = _deviations(log - own[:, None], variance, np.isfinite(log))
-        return own[:, None] + beyond, nature, _sums(place, self.weight, shape)
+        return beyond, nature, _sums(place, self.weight, shape)
 
     def misfit(self, missed: Array) -> float:
         r"""τ² = Σ_e n_e p_e (m_e² − σ̃_e²)/Σ_e n_e p_e, p_e = 1/(τ² + σ̃_e²), never negative.
@@ -138,30 +147,34 @@ class NumberNoise:
         return tau2
 
     def weights(self, stratum: Codes, n_strata: int, misfit: float = 0.0) -> Array:
-        r"""(σ²_usual + τ²)/(σ̃²_ek + τ²) where that is below 1/1.4², else 1; τ² is the `misfit`.
+        r"""(σ²_k + τ²)/(σ̃²_ek + τ²) where that is below 1/1.7², else 1; τ² is the `misfit`.
 
-        Noise matters for a new domain as far as it exceeds what any model misses there. What a stratum has in every
-        domain is its nature, up to twice the usual variance: to weigh it down would take the stratum from the model.
+        Noise matters for a new domain as far as it exceeds what any model misses there. σ²_k is the usual of all rows,
+        or up to twice that if the stratum has so much in most domains: that is its nature, and to weigh it down would
+        take the stratum from the model.
         """
-        level, nature, count = self._levels(stratum, n_strata)
-        # Of a stratum with few rows hardly anything is sure: its noise is drawn to the others', less two errors.
+        found = expected_variances(self.by_domain)
+        own = np.log(np.where(found > 0, found, self.usual**2))
+        beyond, nature, count = self._levels(own, stratum, n_strata)
+        # Of a stratum with few rows hardly anything is sure: its noise is drawn to the others'.
         variance = log_variances(self._scales(self.residual, stratum, n_strata, FEWEST)).freedom
-        known = np.isfinite(variance)
-        sure = np.zeros(n_strata)
+        known, drawn = np.isfinite(variance), np.zeros(n_strata)
         if known.any():
             centre, tau2 = between(nature[known], variance[known])
-            error = np.sqrt(tau2 * variance[known] / np.maximum(tau2 + variance[known], 1e-300))
-            sure[:] = centre
-            sure[known] += tau2 / (tau2 + variance[known]) * (nature[known] - centre) - 2 * error
-        level = level + np.maximum(sure - _quantile(nature, count.sum(0), ORDINARY_QUANTILE) - NATURE, 0.0)
-        usual = np.exp(_usual(level, count))
-        worth = (usual + misfit) / np.maximum(np.exp(level) + misfit, 1e-300)
+            drawn[:] = centre
+            drawn[known] += tau2 / (tau2 + variance[known]) * (nature[known] - centre)
+        level = own[:, None] + beyond + drawn
+        usual = _usual(level, count)
+        everywhere = [_quantile(level[:, k], count[:, k], ORDINARY_QUANTILE) for k in range(n_strata)]
+        allowed = usual + np.clip(np.array(everywhere) - usual, 0.0, NATURE)
+        worth = (np.exp(allowed) + misfit) / np.maximum(np.exp(level) + misfit, 1e-300)
         return np.where(worth < BOUND**-2, np.maximum(worth, LEAST), 1.0)
 
     def precision(self, stratum: Codes, n_strata: int) -> Array:
         r"""min(1, (σ_usual/σ̃_ek)²)."""
-        level, nature, count = self._levels(stratum, n_strata)
-        level = level + nature
+        own = 2 * np.log(self.usual)
+        beyond, nature, count = self._levels(own, stratum, n_strata)
+        level = own[:, None] + beyond + nature
         return np.asarray(np.exp(np.minimum(_usual(level, count) - level, 0.0)))
 
 
@@ -279,7 +292,10 @@ def _usual(level: Array, count: Array) -> float:
     """The level that 30 % of the rows do not exceed, or 30 % of the domains if that is less: bad ones may be large."""
     mass = count.sum(1)
     own = (level * count).sum(1)[mass > 0] / mass[mass > 0]
-    return min(_quantile(level, count, ORDINARY_QUANTILE), _quantile(own, np.ones_like(own), ORDINARY_QUANTILE))
+    few = float(
+        np.quantile(own, ORDINARY_QUANTILE, method="lower")
+    )  # of four domains the best one, though three be bad
+    return min(_quantile(level, count, ORDINARY_QUANTILE), few)
 
 
 def _quantile(level: Array, count: Array, q: float) -> float:

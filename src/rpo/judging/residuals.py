@@ -43,7 +43,7 @@ class Problem:
         """The estimators whose predictions are stacked."""
         if isinstance(self.estimator, str):
             classes = self.n_classes > 0
-            return automatic(classes) if self.estimator == "auto" else [named(self.estimator, classes=classes)]
+            return automatic(self.n_classes) if self.estimator == "auto" else [named(self.estimator, classes=classes)]
         if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
             raise InputError(f"estimator must be a name or a scikit-learn estimator, got {self.estimator!r}")
         if is_classifier(self.estimator) != (self.n_classes > 0):

@@ -17,7 +17,7 @@ from rpo.functional.turned import recalibrated
 from rpo.grouping import NamedStrata, find_strata
 from rpo.grouping.strata import codes, value_range
 from rpo.io import Grouping
-from rpo.judging.learners import boosted
+from rpo.judging.learners import MANY_CLASSES, boosted, forest
 from rpo.judging.noise import Noise, NumberNoise
 from rpo.judging.residuals import Problem, outputs, sample_by_domain, stacked
 
@@ -95,7 +95,7 @@ def only(noise: Noise, rows: NDArray[np.bool_]) -> Noise:
 
 
 def second_learner(problem: Problem, noise: Noise) -> Noise:
-    """What larger boosted trees leave, out of row: of the residuals of numbers; of labels beside what was expected.
+    """What larger trees leave, out of row: of the residuals of numbers; of labels beside what was expected.
 
     For labels the two are mixed as they predict best, and the domains' own log odds found anew.
     """
@@ -116,6 +116,8 @@ def second_learner(problem: Problem, noise: Noise) -> Noise:
     for f in np.unique(fold):
         seen, held = (fold != f) & kept, fold == f
         trees = boosted(classes=True, max_iter=min(100, MOST_TREES // trees_each), max_leaf_nodes=31)
+        if classes > MANY_CLASSES:
+            trees = forest(leaf=1)
         if len(np.unique(noise.label[seen])) == 1:
             said[held, noise.label[seen][0]] = 1.0
             continue

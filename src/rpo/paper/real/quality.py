@@ -13,6 +13,7 @@ from sklearn.model_selection import cross_val_predict
 from rpo.judging import Quality
 from rpo.judging.quality import judge
 from rpo.models import QualityClassifier, QualityRegressor
+from rpo.models.decision import PLAIN
 from rpo.models.learners import Stack, fitted, learners_of
 from rpo.paper.real.folds import Fold
 from rpo.paper.real.learners import boosting, codes, domain_codes, installed, measured, timed
@@ -30,24 +31,31 @@ def quality_outcomes(names: Sequence[str], fold: Fold, seed: int) -> dict[str, O
     """What was measured under each of these names: `quality-<estimator>[-<control>]`, `quality-auto-off`, `detect`."""
     found: dict[str, Outcome] = {}
     judged: Quality | None = None
+    plain: dict[str, Any] = {}
     for estimator in ESTIMATORS:
         wanted = [name for name in names if name.startswith(f"quality-{estimator}") and name != OFF]
         if wanted:
-            made, judged = _with_controls(estimator, wanted, fold, seed, judged)
+            made, model = _with_controls(estimator, wanted, fold, seed, judged)
             found |= made
+            judged = model.quality_ if model else judged
+            if model and model.candidate_ == PLAIN.name:
+                plain[estimator] = model
     if OFF in names:
-        found[OFF] = timed(
-            lambda: measured(fold, _said(_model("auto", fold, seed, "off").fit_prepared(fold.train), fold))
-        )
+        found[OFF] = timed(lambda: measured(fold, _said(plain.get("auto") or _unjudged(fold, seed), fold)))
     if DETECT in names:
         found[DETECT] = timed(lambda: detected(fold, judged, seed))
     return found
 
 
+def _unjudged(fold: Fold, seed: int) -> Any:
+    """The stack alone; where the judgement changes nothing, the model itself is just that."""
+    return _model("auto", fold, seed, "off").fit_prepared(fold.train)
+
+
 def _with_controls(
     estimator: str, wanted: Sequence[str], fold: Fold, seed: int, known: Quality | None
-) -> tuple[dict[str, Outcome], Quality | None]:
-    """The model and its controls, of one judgement and one decision; and that judgement."""
+) -> tuple[dict[str, Outcome], Any]:
+    """What the model and its controls, of one judgement and one decision, give; and the model if it did not fail."""
     models: dict[str, Any] = {}
 
     def ours() -> Measured:
@@ -72,7 +80,7 @@ def _with_controls(
     for name in wanted:
         which = name.removeprefix(f"quality-{estimator}").removeprefix("-")
         found[name] = timed(partial(control, which)) if which else first
-    return found, models["quality"].quality_ if models else known
+    return found, models.get("quality")
 
 
 def _model(estimator: str, fold: Fold, seed: int, judged: str = "auto") -> Any:
