@@ -61,3 +61,22 @@ def labels(
         hit = (domain == bad) & (rng.uniform(size=n) < turned)
         y = np.where(hit, (y + rng.integers(1, classes, n)) % classes, y)
     return x, y, domain
+
+
+def many_labels(seed, *, classes=8, domains=6, rows=250, bad=None, turned=0.4):
+    """X, y, domain: more classes than boosted trees are used for; their log odds differ by domain for odd seeds.
+
+    Domain `bad` has a share `turned` of its labels turned.
+    """
+    rng = np.random.default_rng([seed, 88])
+    domain = np.repeat(np.arange(domains), rows)
+    n = len(domain)
+    x = 0.7 * rng.normal(size=(domains, 6))[domain] + rng.normal(size=(n, 6))
+    own = rng.uniform(-1.5, 1.5, (domains, classes))[domain] * (seed % 2)
+    curved = np.concatenate([x[:, :3] ** 2, 2 * x[:, 3:]], 1)
+    score = curved @ rng.normal(size=(6, classes)) + own
+    y = (rng.uniform(size=(n, 1)) > softmax(score, 1).cumsum(1)).sum(1).clip(0, classes - 1)
+    if bad is not None:
+        hit = (domain == bad) & (rng.uniform(size=n) < turned)
+        y = np.where(hit, (y + rng.integers(1, classes, n)) % classes, y)
+    return x, y, domain

@@ -6,7 +6,7 @@ Fast tests look at a few tables of each kind; the slow ones count two hundred, o
 import numpy as np
 import pytest
 from counting import CONFOUNDED, LABELS, bad, cells, claims, confounded, first, judged, null, offset
-from made import TRUTHS, labels, numbers
+from made import TRUTHS, labels, many_labels, numbers
 
 FRESH = 2000  # seeds from here on were never looked at while rules were chosen
 
@@ -32,6 +32,15 @@ def test_a_domain_of_twice_the_noise_is_named_first(truth):
     assert first(found) == "5"
     assert found.domains["domain"][found.domains["noisy"]].tolist() == ["5"]
     assert found.domains["weight"][0] < 0.5
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_many_classes_are_judged_as_few_are(seed):
+    found = judged(*many_labels(seed), task="classification")
+    assert not claims(found)
+    assert (found.weight == 1).all()
+    assert not found.features["suspicious"].any()
+    assert first(judged(*many_labels(seed, domains=8, bad=2), task="classification")) == "2"
 
 
 def test_turned_labels_are_named_first():

@@ -1,5 +1,7 @@
 """Every learner on small tables: it learns, its errors are those of its predictions, and what it lacks is said."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -29,6 +31,13 @@ def test_every_learner_beats_the_mean(small, name, table):
         return
     key = "mse" if table == "exam" else "brier"
     assert found.test["test"][key] < 0.6 * mean.test["test"][key]
+
+
+def test_learners_print_nothing(small, capfd):
+    """Standard output is for results; libraries that print from C would end up in `--json`."""
+    work(runs([name for name in LEARNERS if installed(name)]))
+    os.write(1, b"whole again\n")
+    assert capfd.readouterr().out == "whole again\n"
 
 
 def test_errors_by_hand(small):

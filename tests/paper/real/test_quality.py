@@ -20,6 +20,16 @@ def test_where_nothing_is_planted_the_controls_are_the_model_itself(small):
     assert test[0]["test"] == test[1]["test"] == test[2]["test"]
 
 
+@pytest.mark.parametrize("setting", ["as-they-are", "domains-30"])
+def test_the_stack_alone_is_the_same_whether_it_is_fitted_again_or_not(small, setting):
+    fold = make_fold("exam", setting, 0, 1_000, 0)
+    found = quality_outcomes(["quality-auto", OFF], fold, 0)
+    alone = QualityRegressor(weights="off", screen="off", verbose=False).fit_prepared(fold.train)
+    said = alone.predict(fold.held.frame[list(alone.feature_names_in_)])
+    assert found[OFF][0].test == measured(fold, said).test
+    assert (found["quality-auto"][0].test["test"] == found[OFF][0].test["test"]) == (setting == "as-they-are")
+
+
 def test_noisy_domains_are_found_and_weights_beat_their_controls(small):
     errors = dict.fromkeys(LINEAR, 0.0)
     for seed in range(5):

@@ -1,7 +1,10 @@
 """Learners that are no networks of ours, on one fold: those that people use today, and Quality with its controls."""
 
+import os
+import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache, partial
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -175,19 +178,33 @@ def both(one: Array) -> Array:
     return np.column_stack([1 - one, one])
 
 
+@contextmanager
+def nothing_printed() -> Iterator[None]:
+    """What a library's own C code prints goes nowhere: standard output is for results, which may be JSON."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    try:
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
 def gpboost(fold: Fold, seed: int) -> Array:
     """Boosted trees with a random effect for every domain; a new one has the effect zero."""
     import gpboost
 
     label, level, size = _target(fold)
-    effects = gpboost.GPModel(
-        group_data=fold.train.domains.astype(str), likelihood="bernoulli_logit" if fold.classes else "gaussian"
-    )
     params = {"verbose": -1, "num_threads": 1, "seed": seed}
-    data = gpboost.Dataset(fold.train.X, label, params=params)
-    model = gpboost.train(params=params, train_set=data, gp_model=effects, num_boost_round=ROUNDS)
-    new = np.full(len(fold.held.y), UNSEEN)
-    said = np.asarray(model.predict(data=fold.held.X, group_data_pred=new)["response_mean"], dtype=np.float64)
+    likelihood, new = "bernoulli_logit" if fold.classes else "gaussian", np.full(len(fold.held.y), UNSEEN)
+    with nothing_printed():
+        effects = gpboost.GPModel(group_data=fold.train.domains.astype(str), likelihood=likelihood)
+        data = gpboost.Dataset(fold.train.X, label, params=params)
+        model = gpboost.train(params=params, train_set=data, gp_model=effects, num_boost_round=ROUNDS)
+        found = model.predict(data=fold.held.X, group_data_pred=new)["response_mean"]
+    said = np.asarray(found, dtype=np.float64)
     return both(said) if fold.classes else level + size * said
 
 
