@@ -13,7 +13,7 @@ from rpo.models.intervals import coverage
 
 
 def main(folder: Path = Path("out")) -> None:
-    """Print what was promised and what came; draw the intervals of the new counties."""
+    """Print the expected and the observed coverage and error; draw the intervals of the new counties."""
     radon = rpo.datasets.load_radon()
     counties = radon.frame["county.name"].to_numpy()
     X, y = radon.X, radon.y.to_numpy()

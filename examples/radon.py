@@ -15,7 +15,7 @@ from rpo.tables.model import decision_words
 
 
 def main(folder: Path = Path("out")) -> None:
-    """One fit judges the table, too; a few sentences here, the rest on the page."""
+    """Fit a model, which also judges the table; print a summary and write the page."""
     radon = rpo.datasets.load_radon()
     frame = radon.frame[[*radon.features, radon.target, str(radon.domain)]]
     ready = prepare(frame, target=radon.target, domain=radon.domain)

@@ -26,7 +26,7 @@ def test_cmnist_under_both_protocols(cut, command, tmp_path):
     page = tmp_path / "page.md"
     code, out, _ = command(*words, "--page", page, "--figures", tmp_path / "figures")
     assert code == 0
-    for line in ("Setting 1 (Bad Domain), AUC", "smallest mean IRM penalty", "nothing chosen", "Controls"):
+    for line in ("Setting 1 (Bad Domain), AUC", "smallest mean IRM penalty", "no selection", "Controls"):
         assert line in out, line
     for name in ("cmnist", "cmnist-literal"):
         assert {f"{name}.{kind}" for kind in ("csv", "tex", "html", "md")} <= {p.name for p in tmp_path.iterdir()}
@@ -41,8 +41,8 @@ def test_cmnist_under_both_protocols(cut, command, tmp_path):
     assert out.startswith("36 runs, 36 done, 0 to do")
     code, out, _ = command("bench", "ablation", "--digits", "sklearn", "--jobs", 1, "--out", tmp_path, "--json")
     assert [table["title"] for table in json.loads(out)] == [
-        "Ablation: mean form, tuned alike",
-        "Ablation: the paper's letter",
+        "Ablation: mean form, equal tuning",
+        "Ablation: to the letter",
     ]
 
 
@@ -51,7 +51,7 @@ def test_severity(cut, command, tmp_path):
     words = ("bench", "severity", "--digits", "sklearn", "--jobs", 1, "--out", tmp_path, "--page", page)
     code, out, _ = command(*words)
     assert code == 0, out
-    assert "RPO against IRM + lip, 6 points" in out
+    assert "RPO compared with IRM + lip at 6 points" in out
     assert (tmp_path / "severity.svg").exists()
     assert "](severity.svg)" in page.read_text()
 

@@ -32,8 +32,8 @@ def test_tables_and_figures(tmp_path: Path) -> None:
     }
     # It ends with what it comes to, and with what its figures show.
     end = result.output[result.output.index("Conclusions") :]
-    assert "- Theorem 1, variance against the exact solver: as printed +" in end
-    assert "- η, printed, raw: against uniform penalties a lower risk in 0 of 1 problems, a higher one in 1" in end
+    assert "- Theorem 1, variance compared with the exact solver: as printed +" in end
+    assert "- η, printed, raw: a lower risk than uniform penalties in 0 of 1 problems, a higher one in 1" in end
     assert "- PROBLEM-rho.svg: density and noise" in end
     page = (tmp_path / "figures" / "index.md").read_text()
     assert page.count("](bad-second-domain-") == 3

@@ -63,7 +63,7 @@ def test_what_is_found_by_hand():
     (line,) = lines_of([found])
     assert line["η domain 0"] == "3.5 ± 4"
     assert line["bad domain has the smallest η"] == "1 of 2"
-    assert line["every bad ρ above every good one"] == "1 of 2"
+    assert line["all bad ρ above all good ones"] == "1 of 2"
     group = FoundPenalties(colored_setting(7), found.eta, found.rho)
     assert group.domain_found is None
     rows = list(csv.DictReader(io.StringIO(to_csv([found]))))

@@ -89,9 +89,9 @@ def test_words_say_where_the_weights_win_and_where_not():
     assert said[0].startswith(f"{WEIGHTS}: better with p < 0.01 in 8 of 12 comparisons")
     assert missed in said[0]
     assert view.answers == 1  # a page has the answer alone
-    assert f"{WEIGHTS} against {IRM}: better on Cigar 30 % (" in said[1]
-    assert f"{WEIGHTS} against {PERMUTED}: better on none of the sets; worse on Cigar 30 %" in said[2]
-    assert f"{WEIGHTS} against {UNIFORM}: better on Cigar 30 % (" in said[3]
+    assert f"{WEIGHTS} compared with {IRM}: better on Cigar 30 % (" in said[1]
+    assert f"{WEIGHTS} compared with {PERMUTED}: better on none of the sets; worse on Cigar 30 %" in said[2]
+    assert f"{WEIGHTS} compared with {UNIFORM}: better on Cigar 30 % (" in said[3]
     assert f"Cigar 30 %: the MSE of {WEIGHTS} is -3" in said[4]
     assert f"{PERMUTED} -50." in said[-1]
 

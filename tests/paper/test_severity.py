@@ -60,7 +60,7 @@ def test_words_and_figure(tmp_path):
     words = shown.words(table)
     assert "Share of bad cells, 0 to 0.5: ERM + l2 0.602 to 0.202" in words[0]
     assert "RPO 0.602 to 0.502" in words[0]
-    assert "RPO against IRM + lip, 12 points: better with p < 0.05 at 11" in words[3]
+    assert "RPO compared with IRM + lip at 12 points: better with p < 0.05 at 11" in words[3]
     assert "worse at 0." in words[3]
     figure = shown.figure(table)
     assert [len(axis.lines) for axis in figure.axes] == [len(study.rows)] * 3

@@ -86,7 +86,7 @@ def test_failed_seeds_are_counted_and_their_reason_is_kept(study, records):
     assert "(2 of 3 seeds)" in to_markdown(table)
     assert "it blew up" in to_csv(table)
     assert "it blew up" in to_html(table)
-    assert dict(table.protocol)["runs"] == "15, of which failed 1"
+    assert dict(table.protocol)["runs"] == "15, 1 failed"
 
 
 PROTOCOL = ("seeds 0–2", "validation rows", "ERM: c {0.001, 0.01}", "IRM: mean; RPO: sum, paper", "rpo 9", "Welch")

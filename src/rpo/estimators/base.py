@@ -19,9 +19,8 @@ from rpo.engine.config import default_batch_size, pick_device
 from rpo.engine.method import State
 from rpo.engine.source import Source
 from rpo.engine.training import first_stage, net_of
-from rpo.estimators.checking import ChecksInput
 from rpo.estimators.fetched import FETCHED, Inputs, Rows, as_source, labels_of
-from rpo.estimators.inputs import Array, is_widths, weighted_moments
+from rpo.estimators.inputs import Array, ChecksInput, is_widths, weighted_moments
 from rpo.estimators.quality import fitted_penalties, quality_table
 from rpo.estimators.ready import Ready, evaluations, validation_rows
 from rpo.estimators.strata import labelled, searched

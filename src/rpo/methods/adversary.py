@@ -16,16 +16,16 @@ from rpo.methods.terms import present, risk
 # Depth, width and Adam's decay rates are those of the field's reference code (DomainBed), which counts as depth the
 # layers with weights, the last among them, and decays squared gradients by .9: an opponent that keeps moving.
 SPACE = {
-    "lam": log_uniform(1.0, 0.01, 100.0, "Strength of the adversary: how hard domains are to be told apart."),
-    "turns": one_of(1, 1, 2, 4, 8, words="Steps of the discriminator to one of the network."),
-    "penalty": log_uniform(1.0, 0.01, 10.0, "Strength of the penalty on the discriminator's gradient, if asked for."),
+    "lam": log_uniform(1.0, 0.01, 100.0, "Strength of the adversary that makes domains indistinguishable."),
+    "turns": one_of(1, 1, 2, 4, 8, words="Steps of the discriminator per step of the network."),
+    "penalty": log_uniform(1.0, 0.01, 10.0, "Strength of the penalty on the discriminator's gradient, if used."),
     "beta1": one_of(0.5, 0.0, 0.5, words="Decay rate of Adam's mean of gradients."),
     "beta2": one_of(0.9, 0.9, 0.99, 0.999, words="Decay rate of Adam's mean of squared gradients."),
 }
 # The gradient penalty costs a second backward pass through the discriminator: computed only if asked for.
 OPTIONS = {
     "gradient_penalty": Choice(False, True, words="Whether the discriminator's gradient is penalised."),
-    "depth": Choice(3, 1, 2, 4, 5, words="Layers of the discriminator, the last among them."),
+    "depth": Choice(3, 1, 2, 4, 5, words="Number of layers of the discriminator, including the last."),
 }
 WIDTH = 256
 

@@ -1,4 +1,4 @@
-"""Anchor regression: residuals whose means differ little from domain to domain."""
+"""Anchor regression: residuals whose means differ little between domains."""
 
 from rpo.engine.data import Batch
 from rpo.engine.method import BOTH, State, Terms, Values, log_uniform, method

@@ -13,7 +13,7 @@ from rpo.methods.terms import present, risks
 @method(
     "andmask",
     tasks=BOTH,
-    space={"tau": uniform(1.0, 0.5, 1.0, "How far the domains must agree on a sign, one being all of them.")},
+    space={"tau": uniform(1.0, 0.5, 1.0, "How far domains must agree on the sign of a gradient; 1 is all of them.")},
     own_gradient=True,
     cite="Parascandolo et al. 2021",
     reference="Parascandolo, Neitz, Orvieto, Gresele & Schölkopf. Learning Explanations That Are Hard to Vary. "

@@ -1,4 +1,4 @@
-"""CDANN: features from which a discriminator cannot tell the domain, class by class."""
+"""CDANN: features from which a discriminator cannot tell the domain, within each class."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""CNBB: rows weighted so that every feature is balanced on the others, as in an experiment."""
+"""CNBB: rows weighted so that features are balanced as in a randomised experiment."""
 
 import torch
 from torch import Tensor
@@ -23,8 +23,8 @@ def predict(net: Net, params: Params, state: State, x: Tensor) -> Tensor:
     "cnbb",
     tasks=CLASSIFICATION,
     space={
-        "lam": log_uniform(0.01, 1e-4, 1.0, "Strength of the push of features towards ±1."),
-        "rate": log_uniform(0.1, 0.01, 1.0, "The most that the root of a weight moves in a step."),
+        "lam": log_uniform(0.01, 1e-4, 1.0, "Strength of the penalty that pushes features towards ±1."),
+        "rate": log_uniform(0.1, 0.01, 1.0, "Largest change of the square root of a weight per step."),
         "control": log_uniform(0.1, 0.01, 10.0, "Strength of the penalty on uneven weights."),
     },
     predict=predict,

@@ -1,4 +1,4 @@
-"""CORAL: match the means and covariances of the features across domains."""
+"""CORAL: the same means and covariances of the features in all domains."""
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from rpo.methods.terms import gap, risk
 @method(
     "coral",
     tasks=BOTH,
-    space={"gamma": log_uniform(1.0, 0.1, 10.0, "Strength of the penalty on means and covariances that differ.")},
+    space={"gamma": log_uniform(1.0, 0.1, 10.0, "Strength of the penalty on differences in means and covariances.")},
     cite="Sun & Saenko 2016",
     reference="Sun & Saenko. Deep CORAL: Correlation Alignment for Deep Domain Adaptation. ECCV Workshops 2016.",
 )

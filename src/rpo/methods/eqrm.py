@@ -1,4 +1,4 @@
-"""EQRM: a risk that a given share of domains stays below."""
+"""EQRM: a quantile of the domains' risks instead of their mean."""
 
 import math
 
@@ -19,10 +19,10 @@ SMALL = 1e-12  # keeps the bandwidth of equal risks above zero
     "eqrm",
     tasks=BOTH,
     space={
-        "alpha": uniform(0.75, 0.5, 0.99, "The share of domains whose risk is to stay below what is minimised."),
+        "alpha": uniform(0.75, 0.5, 0.99, "The quantile of the domains' risks that is minimised."),
         "anneal": ANNEAL,
     },
-    options={"rescale": Choice("reset", "none", words="Whether Adam starts anew when the quantile replaces the mean.")},
+    options={"rescale": Choice("reset", "none", words="Whether Adam is reset when the quantile replaces the mean.")},
     cite="Eastwood et al. 2022",
     reference="Eastwood, Robey, Singh, von Kügelgen, Hassani, Pappas & Schölkopf. Probable Domain Generalization via "
     "Quantile Risk Minimization. NeurIPS 2022.",

@@ -1,4 +1,4 @@
-"""ERM + l2: the mean risk of the domains, weights kept small."""
+"""ERM + l2: the mean risk of the domains, with small weights."""
 
 from rpo.engine.data import Batch
 from rpo.engine.method import BOTH, State, Terms, Values, method

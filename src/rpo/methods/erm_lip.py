@@ -1,4 +1,4 @@
-"""ERM + lip: the mean risk of the domains, and a smooth model everywhere."""
+"""ERM + lip: the mean risk of the domains, with a smooth model."""
 
 from rpo.engine.data import Batch
 from rpo.engine.method import BOTH, State, Terms, Values, method

@@ -1,4 +1,4 @@
-"""Fishr: domains whose gradients scatter alike."""
+"""Fishr: the same variance of the gradients in all domains."""
 
 from typing import TYPE_CHECKING
 
@@ -25,8 +25,8 @@ def prepare(run: "Preparation") -> State:
     "fishr",
     tasks=BOTH,
     space={
-        "lam": log_uniform(1000.0, 10.0, 1e4, "Strength of the penalty once it is in force."),
-        "ema": uniform(0.95, 0.9, 0.99, "How much of the variances of one step is left in the next."),
+        "lam": log_uniform(1000.0, 10.0, 1e4, "Strength of the penalty after annealing."),
+        "ema": uniform(0.95, 0.9, 0.99, "Decay rate of the moving average of the variances."),
         "anneal": ANNEAL,
     },
     options={"rescale": RESCALE},

@@ -1,4 +1,4 @@
-"""GroupDRO: the domain that does worst counts most."""
+"""GroupDRO: the domain with the largest risk gets the most weight."""
 
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ def prepare(run: "Preparation") -> State:
 @method(
     "groupdro",
     tasks=BOTH,
-    space={"step": log_uniform(0.01, 1e-3, 0.1, "How quickly the weight of a domain follows its risk.")},
+    space={"step": log_uniform(0.01, 1e-3, 0.1, "How fast the weight of a domain follows its risk.")},
     prepare=prepare,
     cite="Sagawa et al. 2020",
     reference="Sagawa, Koh, Hashimoto & Liang. Distributionally Robust Neural Networks for Group Shifts: On the "

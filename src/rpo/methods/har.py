@@ -1,4 +1,4 @@
-"""HAR (+ IRM): rows of rare and error-prone strata may bend the layers less, and invariance."""
+"""HAR (+ IRM): stronger regularisation of rare and error-prone strata, and invariance."""
 
 from typing import TYPE_CHECKING
 
@@ -46,7 +46,7 @@ def weight_of(run: "Preparation", model: int, residual: Tensor) -> Array:
     "har",
     tasks=BOTH,
     space={
-        "c": log_uniform(0.1, 0.01, 10.0, "Strength of the penalty on the slopes of the loss at the layers."),
+        "c": log_uniform(0.1, 0.01, 10.0, "Strength of the penalty on the gradient of the loss at the layers."),
         **IRM_SPACE,
     },
     options=IRM_OPTIONS,

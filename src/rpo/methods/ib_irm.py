@@ -1,4 +1,4 @@
-"""IB-IRM: one model that is optimal in every domain at once, on features that vary no more than the task needs."""
+"""IB-IRM: one model that is optimal in every domain at once, on features that vary no more than necessary."""
 
 from rpo.engine.data import Batch
 from rpo.engine.method import BOTH, State, Terms, Values, method

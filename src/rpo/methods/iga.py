@@ -1,4 +1,4 @@
-"""IGA: gradients of the domains' risks that agree."""
+"""IGA: the same gradient of the risk in all domains."""
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from rpo.methods.terms import present, risks
 @method(
     "iga",
     tasks=BOTH,
-    space={"lam": log_uniform(1000.0, 10.0, 1e5, "Strength of the penalty on gradients that differ.")},
+    space={"lam": log_uniform(1000.0, 10.0, 1e5, "Strength of the penalty on differences between gradients.")},
     second_order=True,
     cite="Koyama & Yamaguchi 2020",
     reference="Koyama & Yamaguchi. When Is Invariance Useful in an Out-of-Distribution Generalization Problem? "

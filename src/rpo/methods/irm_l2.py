@@ -1,4 +1,4 @@
-"""IRM + l2: one model that is optimal in every domain at once, weights kept small."""
+"""IRM + l2: one model that is optimal in every domain at once, with small weights."""
 
 from rpo.engine.data import Batch
 from rpo.engine.method import BOTH, State, Terms, Values, method

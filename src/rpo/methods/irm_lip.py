@@ -1,4 +1,4 @@
-"""IRM + lip: one model that is optimal in every domain at once, and smooth everywhere."""
+"""IRM + lip: one smooth model that is optimal in every domain at once."""
 
 from rpo.engine.data import Batch
 from rpo.engine.method import BOTH, State, Terms, Values, method

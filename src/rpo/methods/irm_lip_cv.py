@@ -29,11 +29,11 @@ def prepare(run: "Preparation") -> State:
     space={
         "eta": ETA,
         "anneal": ANNEAL,
-        "lam": log_uniform(None, 1e-4, 1.0, "Strength λ of the Lipschitz penalty; left out, chosen by held-out rows."),
+        "lam": log_uniform(None, 1e-4, 1.0, "Strength λ of the Lipschitz penalty; by default chosen by held-out rows."),
     },
     options={
         "reduction": REDUCTION,
-        "folds": Choice(4, words="Folds of the rows by which λ is chosen; 0 takes the paper's formula."),
+        "folds": Choice(4, words="Number of folds for choosing λ; 0 uses the paper's formula."),
         "irm_estimator": IRM_ESTIMATOR,
         "rescale": RESCALE,
     },

@@ -1,4 +1,4 @@
-"""LDAM-DRW + IRM: wider margins for rare classes, weights for them at the end, and invariance."""
+"""LDAM-DRW + IRM: larger margins and, at the end, weights for rare classes, and invariance."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -47,8 +47,8 @@ def predict(net: Net, params: Params, state: State, x: Tensor) -> Tensor:
     "ldam-irm",
     tasks=CLASSIFICATION,
     space={
-        "margin": uniform(0.5, 0.0, 1.0, "Margin of the rarest class; others have less."),
-        "beta": uniform(0.9999, 0.9, 0.9999, "How far rare classes weigh more at the end: 0 for not at all."),
+        "margin": uniform(0.5, 0.0, 1.0, "Margin of the rarest class; others have smaller ones."),
+        "beta": uniform(0.9999, 0.9, 0.9999, "How much more weight rare classes get at the end; 0 for none."),
         "scale": uniform(30.0, 10.0, 50.0, "Scale s of the cosines that are the logits."),
         **IRM_SPACE,
     },

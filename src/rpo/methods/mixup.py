@@ -1,4 +1,4 @@
-"""Mixup: rows of one domain blended with rows of another."""
+"""Mixup: rows of one domain mixed with rows of another."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""MLDG: a step that helps one domain should help the others too."""
+"""MLDG: steps that improve one domain should improve the others, too."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,9 +35,9 @@ def draw(rng: np.random.Generator, rows: int, n_domains: int, numbers: Mapping[s
     tasks=BOTH,
     # The authors look ahead by plain gradient descent at .5; squared loss curves more than their cross-entropy.
     space={
-        "beta": log_uniform(1.0, 0.1, 10.0, "What the gradient after the look-ahead counts."),
-        "inner": log_uniform(0.2, 0.02, 1.0, "Rate of the gradient step by which it looks ahead."),
-        "held_out": one_of(1, 1, 2, words="How many domains test the step of each."),
+        "beta": log_uniform(1.0, 0.1, 10.0, "Weight of the gradient after the inner step."),
+        "inner": log_uniform(0.2, 0.02, 1.0, "Learning rate of the inner step."),
+        "held_out": one_of(1, 1, 2, words="Number of domains that test the inner step of each."),
     },
     draw=draw,
     own_gradient=True,

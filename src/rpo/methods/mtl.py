@@ -1,4 +1,4 @@
-"""MTL: the head also sees the mean of the domain's features (at prediction, of the rows predicted together)."""
+"""MTL: the head also gets the mean of the domain's features (for predictions, of the rows predicted together)."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -44,7 +44,7 @@ def predict(net: Net, params: Params, state: State, x: Tensor) -> Tensor:
             0.9,
             0.99,
             1.0,
-            words="What this step's mean counts in the embedding of a domain, the past the rest.",
+            words="Weight of the current step's mean in the embedding of a domain; the past has the rest.",
         )
     },
     parts=parts,

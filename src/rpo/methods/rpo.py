@@ -1,4 +1,4 @@
-"""RPO: penalties by data quality; smooth where data are scarce or noisy, less invariance asked of poor domains.
+"""RPO: penalties by data quality: smoother where data are scarce or noisy, less invariance for poor domains.
 
 Beside it stand its two halves, RPO-Pen and RPO-Lip, and its controls: the same penalties permuted, and made uniform.
 """
@@ -33,17 +33,17 @@ LAM_FRACTIONS = (1.0, 0.1, 0.01)
 # By default Algorithm 1 to the letter: sums (Eq. 4), the residuals of the rows trained on, η in force from the first
 # step, nothing rescaled.
 SPACE = {
-    "strength": log_uniform(1.0, 0.1, 100.0, "What the η of Proposition 1 are multiplied with."),
-    "lam": log_uniform(None, 1e-4, 1.0, "Strength λ of the Lipschitz penalty; left out, by the paper's formula."),
+    "strength": log_uniform(1.0, 0.1, 100.0, "Factor by which the η of Proposition 1 are multiplied."),
+    "lam": log_uniform(None, 1e-4, 1.0, "Strength λ of the Lipschitz penalty; by default from the paper's formula."),
     "anneal": uniform(0.0, 0.0, 0.9, ANNEAL.words),
 }
 OPTIONS = {
     "reduction": Choice("sum", "mean", words=REDUCTION.words),
     "irm_estimator": IRM_ESTIMATOR,
     "rescale": Choice("none", "divide", "reset", words=RESCALE.words),
-    "scheme": Choice("paper", "calibrated", words="Algorithm 1 to the letter, or with its scales mended."),
-    "density_exponent": Choice(None, words="The power of a cell's density in ρ; None for the scheme's own."),
-    "folds": Choice(0, words="Folds of the first stage, so that no residual is of a row trained on; 0 for none."),
+    "scheme": Choice("paper", "calibrated", words="Algorithm 1 to the letter, or with calibrated penalties."),
+    "density_exponent": Choice(None, words="Exponent of a cell's density in ρ; None for that of the scheme."),
+    "folds": Choice(0, words="Number of folds for out-of-fold residuals in the first stage; 0 for none."),
 }
 SCHEMES = {"calibrated": {"reduction": "mean", "anneal": 0.25, "rescale": "divide", "folds": 4}}
 MOST_COLLAPSE = 1.5  # of the calibrated η; from 2 on, predicting zero is a minimum
@@ -199,7 +199,7 @@ def rpo(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Ter
 @_algorithm_1(
     "rpo-pen",
     prepare=algorithm_1,
-    summary="RPO-Pen: RPO's invariance penalties by domain, the same smoothness everywhere (ablation).",
+    summary="RPO-Pen: RPO's invariance penalties by domain, uniform smoothness penalties (ablation).",
 )
 def rpo_pen(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""Σ_e Σ_i l_i + Σ_e η_e* (d/dw Σ_i l_i)² + λ Σ_e Σ_i ‖∇ₓf(x_i)‖²"""
@@ -209,7 +209,7 @@ def rpo_pen(net: Net, params: Params, state: State, batch: Batch, hp: Values) ->
 @_algorithm_1(
     "rpo-lip",
     prepare=algorithm_1,
-    summary="RPO-Lip: the same invariance asked of every domain, RPO's smoothness penalties by stratum (ablation).",
+    summary="RPO-Lip: uniform invariance penalties, RPO's smoothness penalties by stratum (ablation).",
 )
 def rpo_lip(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""Σ_e Σ_i l_i + Σ_e (d/dw Σ_i l_i)² + λ Σ_e Σ_i ρ*(x_i) ‖∇ₓf(x_i)‖²"""
@@ -222,8 +222,7 @@ def rpo_lip(net: Net, params: Params, state: State, batch: Batch, hp: Values) ->
     prepare=permuted,
     cite="control",
     reference=CONTROL,
-    summary="RPO-permuted: RPO's penalties dealt out at random over strata and domains (control: does their place "
-    "matter?).",
+    summary="RPO-permuted: RPO's penalties permuted over strata and domains (control: does it matter where they are?).",
 )
 def rpo_permuted(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""RPO's loss with π(η*) and π(ρ*) in place of η* and ρ*, π a random permutation"""
@@ -236,7 +235,7 @@ def rpo_permuted(net: Net, params: Params, state: State, batch: Batch, hp: Value
     prepare=evened_out,
     cite="control",
     reference=CONTROL,
-    summary="RPO-uniform: the means of RPO's penalties everywhere (control: is it their strength alone?).",
+    summary="RPO-uniform: the means of RPO's penalties everywhere (control: is it only their strength?).",
 )
 def rpo_uniform(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
     r"""RPO's loss with mean η* and mean ρ* in place of η* and ρ*"""

@@ -1,4 +1,4 @@
-"""RSC: the features a sample leans on most are muted, so that others must learn to do without them."""
+"""RSC: the features a row relies on most are masked, so that the model learns to use others."""
 
 import torch
 from torch import Tensor
@@ -14,7 +14,7 @@ from rpo.methods.terms import risk
 @method(
     "rsc",
     tasks=CLASSIFICATION,
-    space={"p": uniform(1 / 3, 0.0, 0.5, "Share of features muted in a row, and of rows in which they are.")},
+    space={"p": uniform(1 / 3, 0.0, 0.5, "Share of features masked in a row, and of rows with masked features.")},
     cite="Huang et al. 2020",
     reference="Huang, Wang, Xing & Huang. Self-Challenging Improves Cross-Domain Generalization. ECCV 2020.",
 )

@@ -1,4 +1,4 @@
-"""SagNet: what the features' style says is made useless, what their content says is kept."""
+"""SagNet: the style of the features is made uninformative, their content is kept."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,8 +31,8 @@ def parts(net: Net, n_domains: int, n_classes: int, options: Mapping[str, Any]) 
     "sagnet",
     tasks=BOTH,
     space={
-        "w": log_uniform(0.1, 0.01, 10.0, "Strength of the adversary: how useless style is to be."),
-        "mix": uniform(1.0, 0.0, 1.0, "How far styles are mixed, zero being not at all."),
+        "w": log_uniform(0.1, 0.01, 10.0, "Strength of the adversary that makes style uninformative."),
+        "mix": uniform(1.0, 0.0, 1.0, "How much styles are mixed; 0 for not at all."),
     },
     draw=draw,
     parts=parts,

@@ -1,4 +1,4 @@
-"""SAT + IRM: labels move towards what the model believes, doubtful rows count less, and invariance."""
+"""SAT + IRM: labels move towards the predictions, doubtful rows get less weight, and invariance."""
 
 from typing import TYPE_CHECKING
 
@@ -25,8 +25,8 @@ def prepare(run: "Preparation") -> State:
     "sat-irm",
     tasks=CLASSIFICATION,
     space={
-        "rate": uniform(0.1, 0.0, 0.5, "How far a label moves towards the prediction each time its row is seen."),
-        "warm": uniform(0.2, 0.0, 0.5, "Share of the training before labels move."),
+        "rate": uniform(0.1, 0.0, 0.5, "How far a label moves towards the prediction each time its row is used."),
+        "warm": uniform(0.2, 0.0, 0.5, "Share of the training before labels change."),
         **IRM_SPACE,
     },
     options=IRM_OPTIONS,

@@ -1,4 +1,4 @@
-"""SD (spectral decoupling): small outputs, so that no single feature starves the others."""
+"""SD (spectral decoupling): small outputs, so that no feature suppresses the others."""
 
 from rpo.engine.data import Batch
 from rpo.engine.method import BOTH, State, Terms, Values, log_uniform, method

@@ -13,8 +13,8 @@ from rpo.functional.lipirm import lipirm_terms, squared_mean
 from rpo.functional.losses import Task, sample_loss
 from rpo.functional.statistics import Array
 
-ETA = log_uniform(100.0, 0.1, 1e5, "Strength η of the IRM penalty once it is in force.")
-ANNEAL = uniform(0.25, 0.0, 0.9, "Share of the training before the penalty is in force.")
+ETA = log_uniform(100.0, 0.1, 1e5, "Strength η of the IRM penalty after annealing.")
+ANNEAL = uniform(0.25, 0.0, 0.9, "Share of the training before the penalty has its full strength.")
 L2 = log_uniform(1e-3, 1e-5, 1e-2, "Strength of the penalty on the squared weights.")
 LAM = log_uniform(0.1, 1e-4, 1.0, "Strength λ of the penalty on the squared input gradient: larger is smoother.")
 BOTTLENECK = log_uniform(1.0, 0.1, 1e5, "Strength of the penalty on the variance of the features within a domain.")
@@ -23,12 +23,12 @@ RESCALE = Choice(
     "divide",
     "reset",
     "none",
-    words="What keeps Adam in step when the penalty jumps: the loss divided by it, or moments that start anew.",
+    words="How Adam adapts when the penalty jumps: the loss is divided by it, or the moments are reset.",
 )
 IRM_ESTIMATOR = Choice(
     "square",
     "split",
-    words="How a squared mean is estimated: the square of the mean, or the product of two half-batch means (no bias).",
+    words="How a squared mean is estimated: the square of the mean, or the product of two half-batch means (unbiased).",
 )
 REDUCTION = Choice("mean", "sum", words="Whether a domain's loss is the mean over its rows (Eq. 1) or the sum (Eq. 4).")
 LIPIRM_OPTIONS = {"reduction": REDUCTION, "irm_estimator": IRM_ESTIMATOR, "rescale": RESCALE}

@@ -1,4 +1,4 @@
-"""V-REx: domains whose risks are equal, so that none is paid for by another."""
+"""V-REx: equal risks in all domains."""
 
 from rpo.engine.data import Batch
 from rpo.engine.method import BOTH, State, Terms, Values, log_uniform, method

@@ -33,14 +33,14 @@ def ablation(
         View(
             "ablation",
             build("ablation", tuned, leave_one_out=leave_one_out),
-            "Ablation: mean form, tuned alike",
+            "Ablation: mean form, equal tuning",
             summary,
             PRINTED,
         ),
         View(
             "ablation-literal",
             build("ablation-literal", untuned),
-            "Ablation: the paper's letter",
+            "Ablation: to the letter",
             summary,
             PRINTED,
             rule="formula",
@@ -60,7 +60,7 @@ def summary(results: Results) -> list[str]:
         sure = [label for label in behind if results.cell(label, setting.label).marks in ("***", "**")]
         lines.append(
             f"{setting.label}: {expected} {text(means[expected])}, {other} {text(means[other])}: the half that the "
-            f"paper finds better here {'is' if means[expected] > means[other] else 'is not'}. RPO {text(means[RPO])} "
-            f"is above {len(behind)} of the two, with p < 0.05 above {len(sure)}."
+            f"paper finds better {'is' if means[expected] > means[other] else 'is not'} better here. RPO, "
+            f"{text(means[RPO])}, is above {len(behind)} of the two, with p < 0.05 above {len(sure)}."
         )
     return lines

@@ -91,7 +91,7 @@ def fair() -> tuple[Row, ...]:
 
 
 def literal() -> tuple[Row, ...]:
-    """RPO, its ablations and controls to the paper's letter, nothing tuned."""
+    """RPO, its ablations and controls to the letter, nothing tuned."""
     same = {**SPLIT, "reduction": "sum"}
     return (
         Row(PEN, "rpo-pen", options=LITERAL, section=OURS),
@@ -178,11 +178,11 @@ def cmnist(
     untuned = build(f"{name}-literal", (*others, *ours[1]), where)
     untuned = replace(untuned, rows=tuple(replace(row, grid=row.grid[:1]) for row in untuned.rows))
     return [
-        View(name, tuned, "Colored-MNIST: everybody in the same form, tuned alike", summary, answers=answers(where)),
+        View(name, tuned, "Colored-MNIST: same form and equal tuning for all", summary, answers=answers(where)),
         View(
             f"{name}-literal",
             untuned,
-            "Colored-MNIST: the paper's letter",
+            "Colored-MNIST: to the letter",
             summary,
             rule="formula",
             answers=answers(where),

@@ -59,7 +59,7 @@ def tie_options(tie: Tie) -> dict[str, object]:
 
 
 def heads(data: DataSpec, profile: str, seeds: int | None = None, *, leave_one_out: bool = False) -> list[View]:
-    """An MLP on the features of a frozen backbone: every method, tuned alike, and to the paper's letter.
+    """An MLP on the features of a frozen backbone: every method, with equal tuning, and to the letter.
 
     >>> [(view.name, len(view.study.rows)) for view in heads(stand_in(), "quick")]
     [('photos', 31), ('photos-literal', 33)]
@@ -84,10 +84,7 @@ def heads(data: DataSpec, profile: str, seeds: int | None = None, *, leave_one_o
         leave_one_out=False,
     )
     where = {"photos": "Photos", "nico": "NICO"}[data.name]
-    titles = [
-        f"{where}, frozen features: {words}"
-        for words in ("everybody in the same form, tuned alike", "the paper's letter")
-    ]
+    titles = [f"{where}, frozen features: {words}" for words in ("same form and equal tuning for all", "to the letter")]
     count = answers(tuned.settings)
     return [
         View(tuned.name, tuned, titles[0], summary, answers=count),
@@ -146,7 +143,7 @@ def _words(tie: Tie) -> str:
 def ladder_lines(studies: Mapping[str, Study], records: Mapping[str, Record]) -> list[str]:
     """A Markdown table of the ladder: what ERM scores at home and away, and whether it falls clearly."""
     lines = [
-        "| inputs | tie in training → test | at home | test domain | fall | paired p |",
+        "| inputs | tie in training → test | training domains | test domain | difference | paired p |",
         "|---|---|---:|---:|---:|---:|",
     ]
     for inputs, study in studies.items():

@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 
 MOST_DRAWN = MOST_PANELS
 FRAME = "#c1440e"
-CAPTION = (
-    "*Means over seeds of the penalties by Proposition 1. Framed: the bad cells; η of bad domains in the same colour.*"
-)
+CAPTION = "*Penalties of Proposition 1, means over seeds. Framed: the bad cells; η of bad domains in the same colour.*"
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +166,7 @@ def lines_of(found: Sequence[FoundPenalties]) -> list[dict[str, Any]]:
                 "ρ good cells": f"{one.rho[:, ~one.bad].mean():.2f}",
                 "bad domain has the smallest η": "no domain is worse" if domain is None else f"{domain.sum()} of {n}",
                 "largest η over smallest": f"{one.spread.mean():.2f}",
-                "every bad ρ above every good one": f"{one.cells_found.sum()} of {n}",
+                "all bad ρ above all good ones": f"{one.cells_found.sum()} of {n}",
             }
         )
     return lines

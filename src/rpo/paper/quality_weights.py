@@ -173,7 +173,7 @@ KINDS = {
     "after": "test MSE, noise in the labels after the confounders followed them",
     "clean": "test MSE, nothing corrupted",
     "radon": "test MSE, Radon, counties held out, noise in the labels of some cells",
-    "digits": "test accuracy, coloured digits, labels turned in some cells",
+    "digits": "test accuracy, coloured digits, labels flipped in some cells",
     "fresh": "test MSE, settings not looked at before the first freeze",
     "new": "test MSE, settings not looked at before the last freeze",
     "natural": "test MSE, Cigar by region, each held out in turn",
@@ -264,7 +264,7 @@ def _held(results: Results, p: Sure) -> str:
     ]
     held = len(p) - len(missed)
     return (
-        f"{WEIGHTS}: better with p < {level} in {held} of {len(p)} comparisons (paired over seeds, corrected by Holm "
+        f"{WEIGHTS}: better with p < {level} in {held} of {len(p)} comparisons (paired over seeds, Holm correction "
         f"for all of them){f'; not on {listed(missed)}' if missed else ''}."
     )
 
@@ -281,7 +281,8 @@ def _against(results: Results, rival: str, p: Sure) -> str:
         group = level if sure is None or sure >= SURE else better if _better(results, rival, setting) else worse
         group.append(text)
     return (
-        f"{WEIGHTS} against {rival}: better on {listed(better)}; worse on {listed(worse)}; neither on {listed(level)}."
+        f"{WEIGHTS} compared with {rival}: better on {listed(better)}; worse on {listed(worse)}; "
+        f"undecided on {listed(level)}."
     )
 
 
@@ -294,8 +295,8 @@ def _interval(results: Results, setting: Setting) -> str:
     low, high = (100 * math.expm1(end) for end in paired_interval(own, other))
     words = METRICS[setting.metric].words
     return (
-        f"{setting.label}: the {words} of {WEIGHTS} is {low:+.1f} % to {high:+.1f} % against {UNIFORM} (95 % interval, "
-        "paired)."
+        f"{setting.label}: the {words} of {WEIGHTS} is {low:+.1f} % to {high:+.1f} % relative to {UNIFORM} (95 % "
+        "interval, paired)."
     )
 
 
@@ -309,4 +310,4 @@ def _changes(results: Results) -> str:
                 for s in results.study.settings
             ]
             changes.append(f"{row.label} {100 * (sum(ratios) / len(ratios) - 1):+.1f} %")
-    return f"Mean change of the figure over the columns: {', '.join(changes)}."
+    return f"Mean change of the error over the columns: {', '.join(changes)}."

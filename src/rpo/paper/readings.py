@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 IRM = "IRM + lip"
 METRICS = ("accuracy", "auc")
-TITLE = "RPO against its rivals, one dot a reading"
+TITLE = "RPO compared with its rivals, one dot per reading"
 
 
 @dataclass(frozen=True)
@@ -48,18 +48,18 @@ class Factor:
         return Factor(self.name, dict(list(self.levels.items())[:count]))
 
 
-NOISE = Factor("labels turned in the test domain", {"a quarter": "test", "none": "clean"})
-ORDER = Factor("labels of bad cells turned", {"after colouring": True, "before colouring": False})
+NOISE = Factor("labels flipped in the test domain", {"a quarter": "test", "none": "clean"})
+ORDER = Factor("labels of bad cells flipped", {"after colouring": True, "before colouring": False})
 SIZE = Factor("rows kept in bad cells", {"a tenth": 0.1, "three tenths": 0.3})
 PLACE = Factor("bad cells", {"in domain 0": 1, "in domain 2": 5, "one digit, all domains": 7})
 STEPS = Factor("steps of training", {"500": 500, "200": 200})
 # How the loss is written, and by which rule a model is taken.
 FORM = Factor(
-    "form, and how models are chosen",
+    "form, and how models are selected",
     {
-        "tuned alike, by the IRM penalty": "irm",
-        "tuned alike, by validation risk": "validation",
-        "the paper's letter, nothing chosen": "formula",
+        "equal tuning, by the IRM penalty": "irm",
+        "equal tuning, by validation risk": "validation",
+        "to the letter, no selection": "formula",
     },
 )
 OPTIONS = {ORDER.name: "flip_after_colouring", SIZE.name: "keep", PLACE.name: "setting"}
@@ -225,8 +225,8 @@ def tally(found: Sequence[Compared]) -> dict[str, int]:
 
     return {
         "RPO above": sum(one.difference > 0 for one in found),
-        "surely better": count(attrgetter("p"), 1),
-        "surely worse": count(attrgetter("p"), -1),
+        "significantly better": count(attrgetter("p"), 1),
+        "significantly worse": count(attrgetter("p"), -1),
         "better, uncorrected": count(attrgetter("p_paired"), 1),
         "worse, uncorrected": count(attrgetter("p_paired"), -1),
         "readings": len(found),
@@ -269,7 +269,7 @@ def answer(found: Sequence[Compared]) -> list[str]:
     }.items():
         share = [best_readings(found, metric, *rivals) for metric in METRICS]
         lines.append(
-            f"RPO is surely better than {words} in {len(share[0])} of {total} readings by accuracy "
+            f"RPO is significantly better than {words} in {len(share[0])} of {total} readings by accuracy "
             f"({len(share[0]) / total:.0%}), in {len(share[1])} by AUC."
         )
     leads = [len(leading_readings(found, metric)) for metric in METRICS]
@@ -289,7 +289,7 @@ def table_by_rival(found: Sequence[Compared]) -> str:
 
 def table_by_level(study: Readings, found: Sequence[Compared]) -> str:
     """A line a level of each factor: what it changes for RPO and IRM + lip, and how RPO then stands."""
-    heads = ["", "RPO", IRM, "surely better", "surely worse", "than halves", "than controls", "readings"]
+    heads = ["", "RPO", IRM, "better", "worse", "better than halves", "better than controls", "readings"]
     lines = [f"| {' | '.join(heads)} |", f"|---|{'---:|' * (len(heads) - 1)}"]
     for factor in study.factors:
         lines.append(f"| *{factor.name}* |{' |' * (len(heads) - 1)}")
@@ -329,29 +329,29 @@ def section(study: Readings, found: Sequence[Compared], command: str, figure: st
         [
             *(f"- {line}" for line in answer(found)),
             "",
-            f"By accuracy, in how many readings; surely: p < {SURE}, paired over seeds, corrected for all comparisons:",
+            f"Number of readings, by accuracy (significant: p < {SURE}, paired over seeds, Holm correction for all):",
             "",
             table_by_rival(found),
             "",
-            "What each guess changes: mean accuracy over the readings that have it; in how many of them RPO is surely "
-            f"better or worse than {IRM}, and surely better than both halves and than all controls.",
+            "What each choice changes: mean accuracy over its readings, and the number of those in which RPO is "
+            f"significantly better or worse than {IRM}, better than both halves, and better than all controls.",
             "",
             table_by_level(study, found),
             "",
             f"![{TITLE}]({figure})",
             "",
-            "*Accuracy of RPO less that of the rival. Dark: surely so, after the correction. Bars: the median.*",
+            "*Accuracy of RPO minus that of the rival. Dark: significant after the correction. Bars: medians.*",
             "",
-            f"[Every reading, rival and p-value, as CSV]({table})",
+            f"[All readings, rivals and p-values as CSV]({table})",
             "",
             '<details markdown="1"><summary>Protocol and seeds</summary>',
             "",
-            f"- made by `{command}`; from the study's file of records (`--records FILE`) in seconds, without training",
+            f"- made by `{command}`; with the study's file of records (`--records FILE`) in seconds, without training",
             f"- {len(study.every)} readings ({kinds}), seeds {seeds_text(study.seeds)}, {len(study.runs()):,} runs",
             "- differences paired over seeds (each seed has its own domains), two-sided t-test, corrected by Holm for "
-            f"all comparisons of a metric; surely: p < {SURE}",
-            f"- scikit-learn's digits, hidden layers {', '.join(map(str, HIDDEN))}, {BATCH} rows of each domain a step",
-            f"- tuned alike: {FAIR['scheme']} penalties in means, two strengths each; to the letter: sums, "
+            f"all comparisons of a metric; significant: p < {SURE}",
+            f"- scikit-learn's digits, hidden layers {', '.join(map(str, HIDDEN))}, {BATCH} rows per domain and step",
+            f"- equal tuning: {FAIR['scheme']} penalties in means, two strengths each; to the letter: sums, "
             "Proposition 1 as printed",
             "",
             "</details>",
@@ -386,5 +386,5 @@ def figure_of(found: Sequence[Compared]) -> "Figure":
         axis.set_axisbelow(True)
     axes[0].set_yticks(range(len(rivals)), rivals, fontsize=8.5)
     axes[0].set_ylim(len(rivals) - 0.5, -0.5)
-    figure.supxlabel("accuracy of RPO less that of the rival", fontsize=9)
+    figure.supxlabel("accuracy of RPO minus that of the rival", fontsize=9)
     return figure

@@ -20,7 +20,7 @@ USUAL = {"bad_share": 0.3, "flip": 0.3, "keep": 0.1}
 ROWS = ("ERM + l2", "IRM + l2", "IRM + lip", RPO, PERMUTED)
 CURVES = (
     Curve("bad_share", "share of bad cells", (0.0, 0.1, 0.2, 0.3, 0.5)),
-    Curve("flip", "labels turned in bad cells", (0.0, 0.15, 0.3, 0.45)),
+    Curve("flip", "labels flipped in bad cells", (0.0, 0.15, 0.3, 0.45)),
     Curve("keep", "rows kept in bad cells", (0.1, 0.3, 1.0)),
 )
 
@@ -28,7 +28,7 @@ CURVES = (
 def severity(
     profile: str = "quick", *, seeds: int | None = None, leave_one_out: bool = False, digits: str = "mnist"
 ) -> Study:
-    """The main methods, tuned alike, at every point of the three curves.
+    """The main methods, with equal tuning, at every point of the three curves.
 
     >>> study = severity(digits="sklearn")
     >>> len(study.rows), len(study.settings)
@@ -46,7 +46,7 @@ def severity(
 
 def view(study: Study) -> View:
     """The study as three curves."""
-    caption = f"Bands: {CONFIDENCE:.0%} intervals of the mean over seeds, by Student's t."
+    caption = f"Bands: {CONFIDENCE:.0%} intervals of the mean over seeds (Student's t)."
     return View("severity", study, TITLE, summary, figure=partial(curves_figure, curves=CURVES), caption=caption)
 
 
@@ -67,7 +67,7 @@ def summary(results: Results) -> list[str]:
         better = [label for label, cell in sure.items() if cell.comparison and cell.comparison.difference < 0]
         worse = [label for label in sure if label not in better]
         lines.append(
-            f"{RPO} against {other}, {len(points)} points: better with p < {SURE} at {len(better)}"
+            f"{RPO} compared with {other} at {len(points)} points: better with p < {SURE} at {len(better)}"
             f"{_at(better)}, worse at {len(worse)}{_at(worse)}."
         )
     return lines

@@ -157,8 +157,8 @@ def _home(results: Results) -> str:
         return f"{min(shares):.0%} to {max(shares):.0%}"
 
     return (
-        "At home, on validation rows of the training domains, the share of the target's variance explained is "
+        "On validation rows of the training domains, the share of the target's variance explained is "
         f"{explained(RPO)} for RPO, {explained(SAME_FORM)} for IRM + lip in the same sum form, "
         f"{explained('IRM + lip')} for IRM + lip in mean form and {explained('ERM + l2')} for ERM + l2. "
-        "Near zero, a model has collapsed onto a constant, which no confounder can lead astray."
+        "A model that explains almost nothing has collapsed to a constant, which no confounder can mislead."
     )

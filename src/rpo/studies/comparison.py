@@ -69,7 +69,7 @@ class Comparison:
         axis = figure.subplots()
         colours = ["#1f5fa8" if name == QUALITY else "#9aa4af" for name in table["method"]]
         axis.barh(table["method"], table["error"], xerr=table["deviation"], color=colours, error_kw={"lw": 1})
-        axis.set_xlabel("mean error on held-out domains, with its deviation over seeds")
+        axis.set_xlabel("mean error on held-out domains, with its standard deviation over seeds")
         axis.spines[["top", "right"]].set_visible(False)
         return figure
 
@@ -364,5 +364,5 @@ def _protocol(study: Study, records: Mapping[str, Record], words: str, folds: Fo
         f"hidden layers {', '.join(map(str, study.training.hidden))}, {study.training.steps} steps",
         "error: mean squared error as a share of the target's variance, or share of wrong classes; mean over domains",
         "difference: from quality, with a 95 % interval and p by a t-test paired over held-out domains: what to expect "
-        "of a new domain",
+        "on a new domain",
     )

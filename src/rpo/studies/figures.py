@@ -287,8 +287,8 @@ class View:
     def under(self, results: Results) -> str:
         """What stands under the figure."""
         if results.tall:
-            return self.caption or "Dots: means over seeds, one a setting. Diamonds: means over the settings."
-        return self.caption or "Marks: means over seeds. Lines: one standard deviation to either side."
+            return self.caption or "Dots: means over seeds, one per setting. Diamonds: means over the settings."
+        return self.caption or "Marks: means over seeds. Lines: ± one standard deviation."
 
     def draw(self, results: Results, folder: Path) -> list[Path]:
         """The figure as PNG and SVG; the paths."""

@@ -62,7 +62,7 @@ def study_section(
     """The answer, its table and its figure; by which protocol in a fold; where the rest is."""
     main = by_rule[0]
     whole, table = (link(path, page) for path in beside(view, page))
-    rest = f"[Every row, rule and p-value]({whole}) · [every seed, as CSV]({table})"
+    rest = f"[All rows, rules and p-values]({whole}) · [all seeds as CSV]({table})"
     said = [f"- {line}" for line in words[: view.answers]]
     if view.brief:
         # Whatever many studies on one page share stands once, on the page.
@@ -84,7 +84,7 @@ def study_section(
             "",
             '<details markdown="1"><summary>Protocol, seeds and versions</summary>',
             "",
-            f"- made by `{command}`; from the study's file of records (`--records FILE`) in seconds, without training",
+            f"- made by `{command}`; with the study's file of records (`--records FILE`) in seconds, without training",
             *(line for line in protocol_lines(main) if not line.startswith(LONG)),
             "",
             "</details>",
@@ -107,9 +107,10 @@ def short_table(results: Results) -> str:
     if len(first) < len(study.settings):
         left.append("other metrics")
     kept = _kept_rows(results, first)
-    left.append(f"{len(study.rows) - len(kept)} methods that are not among the best {BEST} by mean rank")
+    if more := len(study.rows) - len(kept):
+        left.append(f"{more} methods that are not among the best {BEST} by mean rank")
     table = markdown_table(replace(results, study=replace(study, settings=first, rows=kept)))
-    return f"{table}\n\nLeft out here: {'; '.join(left)}."
+    return f"{table}\n\nNot shown: {'; '.join(left)}." if left else table
 
 
 def _kept_rows(results: Results, settings: Sequence[Setting]) -> tuple[Row, ...]:

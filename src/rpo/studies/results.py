@@ -173,23 +173,23 @@ def describe(study: Study, records: Mapping[str, Record], rule: Rule, correction
             "values",
             f"mean ± standard deviation (n − 1) over seeds {seeds_text(study.seeds)}; each seed has its own domains",
         ),
-        ("selection", f"{rule.words} ({rule.name}), each seed on its own"),
+        ("selection", f"{rule.words} ({rule.name}), separately for each seed"),
         (
             "significance",
             f"Welch's t-test against {study.reference}: *** p < 0.01, ** p < 0.05, * p < 0.1; "
-            "+ signs mark rows that are better; correction for many comparisons: "
+            "+ signs mark rows that are better; correction for multiple comparisons: "
             + ("Holm, within each column" if correction == "holm" else "none"),
         ),
         (
             "training",
             f"hidden layers {', '.join(map(str, training.hidden))}, {training.steps} steps of Adam, "
             f"{training.schedule} schedule, "
-            + ("full batch" if training.batch_size is None else f"{training.batch_size} rows of each domain a step")
+            + ("full batch" if training.batch_size is None else f"{training.batch_size} rows per domain and step")
             + f", {training.dtype}",
         ),
         ("grid", "; ".join(grids) or "one value for each hyper-parameter"),
         ("reduction and scheme", "; ".join(forms)),
-        ("runs", f"{len(runs)}, of which failed {failed}"),
+        ("runs", f"{len(runs)}, {failed} failed"),
         ("versions", ", ".join(sorted(found or {f"{k} {v}" for k, v in versions().items()}))),
     ]
 

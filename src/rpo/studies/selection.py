@@ -40,10 +40,10 @@ RULES = {
             "smallest mean risk on validation rows of the training domains",
             lambda m: fmean(m.validation_risk),
         ),
-        Rule("leave-one-out", "smallest mean risk on training domains left out of the training in turn", _left_out),
+        Rule("leave-one-out", "smallest mean risk on training domains that are held out in turn", _left_out),
         Rule("irm", "smallest mean IRM penalty on validation rows", lambda m: fmean(m.validation_irm)),
-        Rule("formula", "nothing chosen: hyper-parameters by formula, else by default", lambda _: 0.0),
-        Rule("oracle", "ORACLE: best on the test domain itself, which no honest rule can see", None),
+        Rule("formula", "no selection: hyper-parameters from formulas or defaults", lambda _: 0.0),
+        Rule("oracle", "ORACLE: best on the test domain itself, which no fair rule can use", None),
     )
 }
 

@@ -43,7 +43,7 @@ def _against(errors: pd.DataFrame, one: str, other: str, who: str) -> str:
     share = f"{100 * abs(theirs - ours) / theirs:.0f} % " if theirs > 0 else ""
     side = "lower" if ours <= theirs else "higher"
     how = (
-        f"its error on held-out domains is {share}{side} than that of {other} ({who}), {ours:.3g} against "
+        f"its error on held-out domains is {share}{side} than that of {other} ({who}), {ours:.3g} compared with "
         f"{theirs:.3g}, "
         f"difference {ours - theirs:.2g} ({low:.2g} to {high:.2g}), better in {int(np.sum(a < b))} of {len(a)} domains"
     )

@@ -15,7 +15,7 @@ def ranking(results: Results, setting: Setting, section: str) -> str:
     metric, name = METRICS[setting.metric], results.study.reference
     own = results.cell(name, setting.label)
     if not others or not own.values:
-        return f"{setting.label}: nothing to compare, for {name if others else 'every other method'} failed."
+        return f"{setting.label}: nothing to compare, because {name if others else 'every other method'} failed."
     sign = -1 if metric.larger_is_better else 1
     best = min(others, key=lambda label: sign * results.cell(label, setting.label).mean)
     top = results.cell(best, setting.label).mean
@@ -37,10 +37,10 @@ def across(results: Results, section: str) -> str:
         if row.section == section:
             marks = [results.cell(row.label, setting.label).marks for setting in settings]
             above, below = (sum(mark in signs for mark in marks) for signs in (("***", "**"), ("+++", "++")))
-            parts.append(f"{row.label} (better {above}, worse {below})")
+            parts.append(f"than {row.label} {above} and {below}")
     return (
-        f"{name} has the best mean in {best} of {len(settings)} columns (settings and metrics); with p < {SURE} it is "
-        f"better or worse than {', '.join(parts)} in as many of them."
+        f"{name} has the best mean in {best} of {len(settings)} columns (settings and metrics). Number of columns in "
+        f"which it is better or worse with p < {SURE}: {', '.join(parts)}."
     )
 
 
@@ -65,14 +65,14 @@ def controls(results: Results, what: str, same: Iterable[str], own: Iterable[str
                 if label in own and is_worse(cell, setting):
                     better.add(setting.label)
     words = "; ".join(
-        f"by {test} test from {len(which)}{': ' if which else ''}{', '.join(which)}" for test, which in found.items()
+        f"{len(which)} by {test} test{': ' if which else ''}{', '.join(which)}" for test, which in found.items()
     )
-    line = f"Controls ({what}): of {len(cells)}, {name} differs with p < {SURE} {words}."
+    line = f"Controls ({what}): of {len(cells)} comparisons, {name} differs with p < {SURE} in {words}."
     if better:
         return f"{line} It is better than its own penalties permuted or made uniform on {listed(sorted(better))}."
     return (
-        f"{line} Nowhere is it better, by either test, than its own penalties permuted or made uniform: "
-        "nothing here shows that their place matters, and not only their strength."
+        f"{line} It is nowhere better, by either test, than its own penalties permuted or made uniform: there is no "
+        "evidence that it matters where the penalties are, and not only how strong they are."
     )
 
 

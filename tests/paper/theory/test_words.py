@@ -29,12 +29,12 @@ def test_they_say_what_the_figures_say():
         "eta": [],
     }
     assert conclusions(tables) == [
-        "Theorem 1, variance against the exact solver: as printed +200.0% to +300.0% (median +250.0%), as corrected "
-        "-1.0% to +3.0% (median +1.0%).",
-        "Monte-Carlo is within 2 standard errors of the exact solver in 1 of 2 figures, at most 2.5 away.",
+        "Theorem 1, variance compared with the exact solver: as printed +200.0% to +300.0% (median +250.0%), "
+        "as corrected -1.0% to +3.0% (median +1.0%).",
+        "Monte Carlo is within 2 standard errors of the exact solver in 1 of 2 figures, at most 2.5 away.",
         "λ: the printed formula gives 10 to 100 times the best λ, and a risk +20.0% to +50.0% above the best one; the "
         "derived formula +0.0% to +1.0%.",
-        "ρ, printed: against uniform penalties a lower risk in 1 of 3 problems, a higher one in 1 (-10.0% to +20.0%).",
+        "ρ, printed: a lower risk than uniform penalties in 1 of 3 problems, a higher one in 1 (-10.0% to +20.0%).",
     ]
 
 

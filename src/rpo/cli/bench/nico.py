@@ -124,7 +124,7 @@ def _ladder(asked: Asked, data: "DataSpec", album: "Album | None") -> "list[Run]
         draw_contexts(album).savefig(content, format="jpeg", dpi=100, pil_kwargs={"quality": 85})
         write_whole(picture, content.getvalue())
         if asked.page is not None:
-            put(asked.page, "photos-contexts", f"![What is behind the things]({link(picture, asked.page)})")
+            put(asked.page, "photos-contexts", f"![Kinds and contexts]({link(picture, asked.page)})")
     if asked.page is not None:
         put(asked.page, "photos-tie", "\n".join([f"Made by `{asked.command}`.", "", *lines]))
     if not asked.as_json:

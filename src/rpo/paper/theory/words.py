@@ -7,8 +7,8 @@ from statistics import median
 Row = Mapping[str, object]
 
 FIGURES = {
-    "profiles": "bias and variance along x: printed, corrected, exact solver, Monte-Carlo",
-    "lambda": "risk against λ, with the λ that is printed and the one that is derived",
+    "profiles": "bias and variance along x: printed, corrected, exact solver, Monte Carlo",
+    "lambda": "risk as a function of λ, with the printed and the derived λ",
     "rho": "density and noise; ρ printed, derived and at the numerical optimum",
 }
 WITHIN = 2.0  # standard errors
@@ -39,7 +39,7 @@ def _errors(rows: Sequence[Row], quantity: str) -> str:
     some = [row for row in rows if row["quantity"] == quantity]
     errors = {name: _numbers(some, f"{name}_error") for name in ("printed", "corrected")}
     parts = [f"as {name} {_span(known)} (median {median(known):+.1%})" for name, known in errors.items() if known]
-    return f"Theorem 1, {quantity} against the exact solver: {', '.join(parts)}." if parts else ""
+    return f"Theorem 1, {quantity} compared with the exact solver: {', '.join(parts)}." if parts else ""
 
 
 def _simulated(rows: Sequence[Row]) -> str:
@@ -48,7 +48,7 @@ def _simulated(rows: Sequence[Row]) -> str:
         return ""
     near = sum(value <= WITHIN for value in known)
     return (
-        f"Monte-Carlo is within {WITHIN:g} standard errors of the exact solver in {near} of {len(known)} figures, "
+        f"Monte Carlo is within {WITHIN:g} standard errors of the exact solver in {near} of {len(known)} figures, "
         f"at most {max(known):.1f} away."
     )
 
@@ -71,7 +71,7 @@ def _schemes(penalty: str, rows: Sequence[Row]) -> list[str]:
         changes = _numbers([row for row in rows if row["scheme"] == scheme], "change")
         lower, higher = (sum(sign * change > LEVEL for change in changes) for sign in (-1, 1))
         said.append(
-            f"{penalty}, {scheme}: against uniform penalties a lower risk in {lower} of {len(changes)} problems, "
+            f"{penalty}, {scheme}: a lower risk than uniform penalties in {lower} of {len(changes)} problems, "
             f"a higher one in {higher} ({_span(changes)})."
         )
     return said
