@@ -67,7 +67,7 @@ def test_dry_run_counts_and_writes_nothing(cut, tmp_path):
     out = tmp_path / "out"
     result = rpo("--seeds", 3, "--out", out, "--dry-run")
     assert result.exit_code == 0, result.output
-    assert result.output.startswith("69 runs, 0 done, 69 to do in 23 stacks.")
+    assert result.output.startswith("69 runs, 0 done, 69 to do in 22 stacks.")
     assert "with 1 workers" in result.output
     assert not out.exists()
     rpo("--seeds", 2, "--out", out)

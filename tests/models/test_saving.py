@@ -135,7 +135,7 @@ def _back(left):
     "spoil, words",
     [
         (lambda f: _card(f, **{"class": "os.system"}), "not a model card"),
-        (lambda f: _card(f, format=99), "of format 99"),
+        (lambda f: _card(f, format=99), "has format 99"),
         (lambda f: _card(f, parts=[]), "the learners"),
         (lambda f: _card(f, parts=[{"name": "a", "kind": "pickle", "share": 1.0}]), "unknown kind of learner 'pickle'"),
         (lambda f: _card(f, columns=[{"name": "a", "kind": "code"}]), "not a complete model"),
