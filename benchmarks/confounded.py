@@ -64,7 +64,7 @@ def main() -> None:
             print(f"{table} {quality}, seed {seed}: {words}", flush=True)
             if options.out is not None:
                 with open(options.out, "a") as file:
-                    file.write(json.dumps({"table": table, "quality": quality, "seed": seed, **row}) + "\n")
+                    file.write(json.dumps({"table": table, "kind": quality, "seed": seed, "errors": row}) + "\n")
     for (table, quality), rows in found.items():
         means = {name: np.mean([row[name] for row in rows]) for name in rows[0]}
         words = ", ".join(f"{name} {value:.3f}" for name, value in means.items())
