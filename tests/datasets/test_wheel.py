@@ -150,7 +150,7 @@ def test_a_place_without_the_tables_is_named(small, tmp_path, name) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError) as error:
         fetch_tables(source=tmp_path / name)
-    assert line_of(error).startswith(f"{tmp_path / name} holds neither {recipes.WHEEL} nor ")
+    assert line_of(error).startswith(f"{tmp_path / name} contains neither {recipes.WHEEL} nor ")
 
 
 def test_every_true_table_is_in_the_true_wheel() -> None:

@@ -156,7 +156,7 @@ def test_a_stack_that_kills_every_worker_ends_in_one_line(small, tmp_path):
         killer = threading.Thread(target=kill_whoever_works)
         killer.start()
         try:
-            with pytest.raises(TrainingError, match="given up once 4 workers had died with it"):
+            with pytest.raises(TrainingError, match="abandoned after 4 workers died running it"):
                 execute([run], Store(tmp_path / "out"), cluster=Cluster(running.address), progress=False)
         finally:
             over.set()

@@ -172,8 +172,8 @@ def _reader(place: Path) -> Callable[[str], bytes]:
             return (place / member).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             raise InputError(
-                f"{place} holds neither {recipes.WHEEL} nor {member}; "
-                "give the wheel, a folder that holds it, or one that it was unpacked into"
+                f"{place} contains neither {recipes.WHEEL} nor {member}: "
+                "pass the wheel, the folder it is in, or the folder it was unpacked to"
             ) from None
 
     return read

@@ -133,8 +133,8 @@ def _outcome(future: Any, address: str, what: str, go_on: str) -> Any:
     found = future.result() if error is None else None  # fetched through the scheduler
     if isinstance(error, KilledWorker):
         raise TrainingError(
-            f"a {what} was given up once {error.allowed_failures + 1} workers had died with it, "
-            f"perhaps for lack of memory (the last was {error.last_worker.address}): {go_on}"
+            f"a {what} was abandoned after {error.allowed_failures + 1} workers died running it, "
+            f"possibly out of memory (the last was {error.last_worker.address}): {go_on}"
         )
     if error is not None:
         raise TrainingError(f"a worker of {address} failed ({type(error).__name__}: {error}): {go_on}")

@@ -129,12 +129,12 @@ def test_the_interval_draws_tables():
 
 
 @pytest.mark.parametrize(
-    "factor, words", [(0.5, "lower the error"), (1.5, "raise the error"), (1.0, "no sure difference")]
+    "factor, words", [(0.5, "lower the error"), (1.5, "raise the error"), (1.0, "no significant difference")]
 )
 def test_the_answer_says_which_way_it_falls(study, factor, words):
     found = make_results(study, records_of(study, lambda key: factor if key.row == "quality-auto" else 1.0))
     first = answer(found)[0]
-    assert first.startswith("**Do weights by judged quality help")
+    assert first.startswith("**Do weights from judged quality help")
     assert first.count(words) == 2
 
 
@@ -150,7 +150,7 @@ def test_the_page_says_what_failed_and_what_is_not_installed(study, monkeypatch,
     assert "random forest failed in 12 folds of 2 tables (first: exam, no luck)" in text
     assert "| GPBoost | gpboost is not installed |" in text
     assert (
-        "All of Quality was run under one set of rules (fingerprint of `judging` and `models`: f1); frozen: abc123"
+        "All Quality models were fitted under one set of rules (fingerprint of `judging` and `models`: f1); frozen: abc123"
         in text
     )
     assert "| 30 % bad domains: rows | 0.90 | 0.80 | 2 of 2 |" in text

@@ -25,25 +25,25 @@ def section(results: RealResults, command: str, figures: tuple[Path, Path], page
         _listed(answer(results)),
         f"![Error over the best stock learner]({dots})",
         "## Tables as they are",
-        f"Error over that of the best of {stock} on the same folds; the best is the one that turned out best on that "
-        "table, which nobody knows beforehand. `pip install 'rpo[real]'` brings what is not installed.",
+        f"Error relative to the best of {stock} on the same folds. The best is known only afterwards, so 1.00 is "
+        "what you would get by always choosing the right one. `pip install 'rpo[real]'` installs missing libraries.",
         summary_table(results, CLEAN),
         _listed(failures(results)),
-        "## With planted trouble",
-        "Geometric mean of the same ratio; as they are once more in the first column.",
+        "## With planted problems",
+        "Geometric mean of the same ratio; the first column repeats the tables as they are.",
         settings_table(results),
-        "## The weights against their controls",
-        "Error over that with uniform weights, geometric mean over tables: weights as judged, the same dealt to other "
-        "cells, and by the noise that was planted.",
+        "## The weights and their controls",
+        "Error relative to uniform weights, geometric mean over tables: judged weights, the same weights permuted "
+        "between cells, and weights from the noise that was planted.",
         gains_table(results),
         "## When does quality matter?",
-        "The same error against the unevenness of a table, all settings together. Unevenness is measured on the table: "
-        "the share of its rows that the weights cost, 1 − (Σw)²/(nΣw²); 0 where all rows count alike.",
+        "The same ratio by the unevenness of a table, for all settings together. Unevenness is computed from the "
+        "judged weights: the share of the rows that they cost, 1 − (Σw)²/(nΣw²); it is 0 if all weights are equal.",
         curve_table(results),
         f"![Gain against unevenness]({curve})",
-        "## What was planted, found again",
-        "AUC, mean over tables, and on how many of them ours is higher. cleanlab has out-of-sample predictions of a "
-        "random forest; its score of a domain is the mean over the rows.",
+        "## Detection of what was planted",
+        "AUC, mean over tables, and the number of tables on which ours is higher. cleanlab gets out-of-sample "
+        "predictions of a random forest; its score for a domain is the mean over the rows.",
         detection_table(results),
         "## How",
         _listed(protocol(results, frozen)),
@@ -64,7 +64,7 @@ def summary_table(results: RealResults, setting: str) -> str:
     """A line per row, by section, best first."""
     table = results.summary[results.summary["setting"] == setting]
     if not len(table):
-        return "Nothing is known of this setting yet."
+        return "There are no results for this setting yet."
     lines = []
     for part in dict.fromkeys(row.section for row in ROWS.values()):
         some = table[[ROWS[name].section == part for name in table["row"]]].sort_values("mean")
@@ -152,28 +152,28 @@ def protocol(results: RealResults, frozen: str) -> list[str]:
     """Everything that a reader needs to judge or repeat it."""
     study, profile = results.study, results.study.profile
     classes = sum(recipe_of(name).task == "classification" for name in study.tables)
-    one = "All of Quality was run under one set of rules (fingerprint of `judging` and `models`: {})"
-    several = "The rules of Quality changed between runs (fingerprints {})"
+    one = "All Quality models were fitted under one set of rules (fingerprint of `judging` and `models`: {})"
+    several = "The rules of the Quality models changed between runs (fingerprints {})"
     under = (several if len(results.rules) > 1 else one).format(", ".join(results.rules))
     networks = f"; networks {_amounts(profile.networks)}" if profile.networks else ""
-    without = f" Left out for their time: {', '.join(profile.left_out)}." if profile.left_out else ""
+    without = f" Left out to save time: {', '.join(profile.left_out)}." if profile.left_out else ""
     return [
         f"{len(study.tables)} tables, {classes} of them with classes: {', '.join(study.tables)}. `rpo data list` has "
         "their sizes, licences and sources.",
-        "Whole domains are held out. Trouble is planted in the training domains only; errors are on the true target of "
-        "the domains held out: root mean squared, or Brier's score.",
-        f"Bad domains (at least one), bad cells: noise of {DEVIATIONS:g} deviations of the target added, or "
-        f"{100 * WRONG:.0f} % of the labels turned. Cells are quarters of one column within a domain. Scarce: a third "
-        f"of the domains thinned to {100 * THINNED:.0f} %. Confounder: a column that follows the target with slope 1, "
-        "0.6 or 0.3, by domain, and not at all in the domains held out.",
-        "Every learner has its library's defaults; networks are ours, 400 steps. One-hot columns and medians for gaps "
-        "are the same for all.",
-        f"Intervals: tables drawn with replacement, {DRAWS:,} times. Won and lost: t-test paired over folds, p < 0.05, "
-        "with the variance of Nadeau and Bengio (2003), since folds share training rows; Holm over tables.",
-        "How much, fixed by the time of a few runs before the study, for two hours of two cores: of tables with more "
-        f"than {profile.rows:,} rows a sample (whole domains until there are so many rows, no fewer than 40, then of "
-        "each its share); seeds that deal the domains × folds held out of each: "
-        f"{_amounts(profile.learners)}{networks}.{without} `--profile full` cuts nothing.",
+        "Whole domains are held out. Problems are planted in the training domains only; errors are on the true "
+        "target of the held-out domains: root mean squared error, or Brier score.",
+        f"Bad domains (at least one), bad cells: noise of {DEVIATIONS:g} standard deviations of the target is added, "
+        f"or {100 * WRONG:.0f} % of the labels are flipped. Cells are quarters of one column within a domain. "
+        f"Scarce: a third of the domains is thinned to {100 * THINNED:.0f} %. Confounder: a column that follows the "
+        "target with slope 1, 0.6 or 0.3, depending on the domain, and not at all in the held-out domains.",
+        "Every learner uses the defaults of its library; networks are ours, with 400 steps. One-hot columns, and "
+        "medians for missing values, are the same for all.",
+        f"Intervals: bootstrap over tables, {DRAWS:,} draws. Won and lost: paired t-test over folds, p < 0.05, with "
+        "the variance of Nadeau and Bengio (2003), because folds share training rows; Holm correction over tables.",
+        "Size, chosen before the study from the time of a few runs, for two hours on two cores: tables with more "
+        f"than {profile.rows:,} rows are sampled (whole domains until there are that many rows, at least 40 domains, "
+        "then a share of each); seeds for dividing the domains × held-out folds of each: "
+        f"{_amounts(profile.learners)}{networks}.{without} `--profile full` has no limits.",
         f"{under}{f'; frozen: {frozen}' if frozen else ''}.",
         f"{len(study.runs):,} runs, {results.seconds / 3600:.1f} hours of one core; {', '.join(results.versions)}.",
     ]

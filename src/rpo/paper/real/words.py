@@ -11,7 +11,7 @@ from rpo.paper.real.study import CONTROLS, OURS, QUALITY, ROWS
 
 CLEAN, NOISY = "as-they-are", "domains-30"
 VISIBLE = 0.005  # an interval this close to one is no difference that anybody would see
-SAID = {"lower": "lower the error", "higher": "raise the error", "": "make no sure difference"}
+SAID = {"lower": "lower the error", "higher": "raise the error", "": "make no significant difference"}
 
 
 def direction(low: float, high: float) -> str:
@@ -46,20 +46,20 @@ def shown(mean: float, low: float = float("nan"), high: float = float("nan")) ->
 def answer(results: RealResults) -> list[str]:
     """The answer, the most important sentence first."""
     lines = [*_headline(results), *_as_they_are(results), *_weights(results), *_elsewhere(results), *_found(results)]
-    return lines or ["Nothing is known yet of Quality on tables as they are."]
+    return lines or ["There are no results yet for Quality models on tables as they are."]
 
 
 def _headline(results: RealResults) -> list[str]:
     """Whether the weights of the main row pay, on tables as they are and where domains were made noisy."""
     gains = results.gains[results.gains["estimator"] == OURS.removeprefix("quality-")]
     parts = []
-    for setting, words in ((CLEAN, "on tables as they are"), (NOISY, "where 30 % of the domains were made noisy")):
+    for setting, words in ((CLEAN, "on tables as they are"), (NOISY, "with noise added to 30 % of the domains")):
         some = gains[gains["setting"] == setting]
         if len(some):
             found = figure_of(some["quality"])
-            parts.append(f"{words} they {SAID[direction(*found[1:])]}: {shown(*found)} of that with uniform weights")
+            parts.append(f"{words} they {SAID[direction(*found[1:])]}: {shown(*found)} times that with uniform weights")
     return (
-        [f"**Do weights by judged quality help on domains never seen? {'; '.join(parts).capitalize()}.**"]
+        [f"**Do weights from judged quality help on unseen domains? {'; '.join(parts).capitalize()}.**"]
         if parts
         else []
     )
@@ -73,14 +73,14 @@ def _as_they_are(results: RealResults) -> list[str]:
         said.append(
             f"{ROWS[one['row']].label}, tables as they are: {shown(one['mean'], one['low'], one['high'])} times the "
             f"error of the best stock learner (95 % interval over {one['tables']} tables), median {one['median']:.2f}, "
-            f"worst {one['worst']:.2f} ({one['worst table']}); surely better on {one['won']} tables, surely worse on "
-            f"{one['lost']}."
+            f"worst {one['worst']:.2f} ({one['worst table']}); significantly better on {one['won']} tables, "
+            f"significantly worse on {one['lost']}."
         )
     rivals = table[[ROWS[name].section not in (QUALITY, CONTROLS) for name in table["row"]]]
     if said and len(rivals):
         one = rivals.sort_values("mean").to_dict("records")[0]
         said.append(
-            f"The best other row is {ROWS[one['row']].label}: {shown(one['mean'], one['low'], one['high'])}, "
+            f"The best other method is {ROWS[one['row']].label}: {shown(one['mean'], one['low'], one['high'])}, "
             f"worst {one['worst']:.2f} ({one['worst table']})."
         )
     return said
@@ -92,12 +92,14 @@ def _weights(results: RealResults) -> list[str]:
         some = results.gains[results.gains["setting"] == setting]
         parts = []
         for estimator, own in some.groupby("estimator", sort=False):
-            beside = {"permuted": figure_of(own["permuted"])[0], "by the true noise": figure_of(own["true"])[0]}
+            beside = {"permuted": figure_of(own["permuted"])[0], "from the true noise": figure_of(own["true"])[0]}
             known = [f"{words} {value:.2f}" for words, value in beside.items() if value == value]
-            used = f"in use in {100 * own['weighted'].mean():.0f} % of the folds"
+            used = f"used in {100 * own['weighted'].mean():.0f} % of the folds"
             parts.append(f"{estimator} {shown(*figure_of(own['quality']))}, {', '.join([*known, used])}")
         if parts:
-            said.append(f"Weights as judged over uniform ones, {SETTINGS[setting].words}: {'; '.join(parts)}.")
+            said.append(
+                f"Error with judged weights relative to uniform ones, {SETTINGS[setting].words}: {'; '.join(parts)}."
+            )
     return said
 
 
@@ -105,7 +107,8 @@ def _elsewhere(results: RealResults) -> list[str]:
     table = results.summary[results.summary["row"] == OURS]
     return [
         f"{ROWS[OURS].label}, {SETTINGS[one['setting']].words}: {shown(one['mean'], one['low'], one['high'])} times "
-        f"the error of the best stock learner, surely better on {one['won']} tables, surely worse on {one['lost']}."
+        f"the error of the best stock learner, significantly better on {one['won']} tables, significantly worse on "
+        f"{one['lost']}."
         for one in table.to_dict("records")
         if one["setting"] in (NOISY, "scarce", "confounder")
     ]
@@ -119,4 +122,4 @@ def _found(results: RealResults) -> list[str]:
         if len(means):
             ways = [f"{way} {means[way]:.2f}" for way in (FOUND_BY, THEIRS) if way in means]
             parts.append(f"corrupted {what} {', '.join(ways)}")
-    return [f"What was planted, found again (AUC, mean over tables and settings): {'; '.join(parts)}."] if parts else []
+    return [f"Detection of what was planted (AUC, mean over tables and settings): {'; '.join(parts)}."] if parts else []
