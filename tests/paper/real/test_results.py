@@ -149,16 +149,14 @@ def test_the_page_says_what_failed_and_what_is_not_installed(study, monkeypatch,
     text = section(found, "rpo bench real", figures, tmp_path / "page.md", "abc123, second freeze")
     assert "random forest failed in 12 folds of 2 tables (first: exam, no luck)" in text
     assert "| GPBoost | gpboost is not installed |" in text
-    assert (
-        "All Quality models were fitted under one set of rules (fingerprint of `judging` and `models`: f1); frozen: abc123"
-        in text
-    )
+    rules = "All Quality models were fitted under one set of rules (fingerprint of `judging` and `models`: f1)"
+    assert f"{rules}; frozen: abc123" in text
     assert "| 30 % bad domains: rows | 0.90 | 0.80 | 2 of 2 |" in text
     assert words_of(text) < 2_000
     assert "nan" not in text
     changed = make_results(study, records_of(study, plain, rules=("f1", "f2")))
     text = section(changed, "rpo bench real", figures, tmp_path / "page.md", "")
-    assert "The rules of Quality changed between runs (fingerprints f1, f2)" in text
+    assert "The rules of the Quality models changed between runs (fingerprints f1, f2)" in text
 
 
 def test_a_page_of_every_row_is_below_two_thousand_words(tmp_path):
