@@ -6,7 +6,7 @@ import numpy as np
 
 from rpo.paper.real.planting import SETTINGS
 from rpo.paper.real.results import RealResults
-from rpo.paper.real.study import MAIN, QUALITY, ROWS
+from rpo.paper.real.study import CONTROLS, MAIN, QUALITY, ROWS
 from rpo.studies.figures import INKS, MARKS, WIDTH
 
 if TYPE_CHECKING:
@@ -26,13 +26,16 @@ KINDS = {
 
 
 def dots_figure(results: RealResults) -> "Figure":
-    """A panel for each main setting; each row's ratios, one dot per table, and their geometric mean with interval."""
+    """A panel for each main setting; each row's ratios, one dot per table, and their geometric mean with interval.
+
+    Controls are left out: they are compared with what they control in the other figure.
+    """
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     settings = [name for name in MAIN if (results.ratios["setting"] == name).any()]
     known = set(results.ratios["row"])
-    rows = [name for name in ROWS if name in known][::-1]
+    rows = [name for name in ROWS if name in known and ROWS[name].section != CONTROLS][::-1]
     figure = Figure(figsize=(WIDTH, 1.2 + 0.22 * len(rows)), layout="constrained")
     axes = figure.subplots(1, len(settings), sharey=True, squeeze=False)[0]
     least = min(0.5, 0.95 * float(results.ratios["ratio"].min()))
@@ -52,7 +55,7 @@ def dots_figure(results: RealResults) -> "Figure":
                 axis.plot([min(mean, FARTHEST)], [place], "D", color=MEAN, markersize=4.2)
         axis.set_xscale("log")
         axis.set_xlim(least, FARTHEST * 1.12)
-        axis.set_xticks([tick for tick in (0.25, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10) if tick >= least])
+        axis.set_xticks([tick for tick in (0.25, 0.5, 1, 2, 5, 10) if tick >= least])
         axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.xaxis.set_minor_formatter(NullFormatter())
         axis.set_title(SETTINGS[setting].words, fontsize=10)

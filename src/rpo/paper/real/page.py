@@ -61,12 +61,12 @@ def _markdown(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def summary_table(results: RealResults, setting: str) -> str:
-    """A line per row, by section, best first."""
+    """A line per row, by section, best first; controls have a table of their own."""
     table = results.summary[results.summary["setting"] == setting]
     if not len(table):
         return "There are no results for this setting yet."
     lines = []
-    for part in dict.fromkeys(row.section for row in ROWS.values()):
+    for part in dict.fromkeys(row.section for row in ROWS.values() if row.section != CONTROLS):
         some = table[[ROWS[name].section == part for name in table["row"]]].sort_values("mean")
         gone = [name for name in results.study.missing if ROWS[name].section == part]
         if len(some) or gone:

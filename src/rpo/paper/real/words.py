@@ -73,8 +73,7 @@ def _as_they_are(results: RealResults) -> list[str]:
         said.append(
             f"{ROWS[one['row']].label}, tables as they are: {shown(one['mean'], one['low'], one['high'])} times the "
             f"error of the best stock learner (95 % interval over {one['tables']} tables), median {one['median']:.2f}, "
-            f"worst {one['worst']:.2f} ({one['worst table']}); significantly better on {one['won']} tables, "
-            f"significantly worse on {one['lost']}."
+            f"worst {one['worst']:.2f} ({one['worst table']}); won on {one['won']}, lost on {one['lost']}."
         )
     rivals = table[[ROWS[name].section not in (QUALITY, CONTROLS) for name in table["row"]]]
     if said and len(rivals):
@@ -107,8 +106,7 @@ def _elsewhere(results: RealResults) -> list[str]:
     table = results.summary[results.summary["row"] == OURS]
     return [
         f"{ROWS[OURS].label}, {SETTINGS[one['setting']].words}: {shown(one['mean'], one['low'], one['high'])} times "
-        f"the error of the best stock learner, significantly better on {one['won']} tables, significantly worse on "
-        f"{one['lost']}."
+        f"the error of the best stock learner; won on {one['won']} tables, lost on {one['lost']}."
         for one in table.to_dict("records")
         if one["setting"] in (NOISY, "scarce", "confounder")
     ]
