@@ -34,7 +34,7 @@ def test_tables_figures_a_page_and_plain_words(small, command, tmp_path, monkeyp
     code, out, err = command(*words, "--page", tmp_path / "page.md", "--frozen", "abc123")
     assert code == 0, err
     assert "Error over the best stock learner, as they are" in out
-    assert "Do weights by judged quality help on domains never seen?" in out
+    assert "Do weights from judged quality help on unseen domains?" in out
     page = (tmp_path / "page.md").read_text()
     assert "Made by `rpo bench real --tables exam,contraception --frozen abc123 --profile quick --seeds 1" in page
     assert "](out/real.png)" in page

@@ -6,7 +6,7 @@ from typing import Any
 
 from rpo.datasets.recipes import recipe_of
 from rpo.paper.real.planting import DEVIATIONS, SETTINGS, THINNED, WRONG
-from rpo.paper.real.quality import ESTIMATORS, THEIRS
+from rpo.paper.real.quality import ESTIMATORS, OFF, THEIRS
 from rpo.paper.real.results import DRAWS, RealResults
 from rpo.paper.real.study import BEST_OF, CONTROLS, ROWS, Amount
 from rpo.paper.real.words import CLEAN, answer, figure_of, shown
@@ -61,12 +61,13 @@ def _markdown(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def summary_table(results: RealResults, setting: str) -> str:
-    """A line per row, by section, best first; controls have a table of their own."""
+    """A line per row, by section, best first; weights have a table of their own with their controls."""
     table = results.summary[results.summary["setting"] == setting]
+    table = table[[ROWS[name].section != CONTROLS or name == OFF for name in table["row"]]]
     if not len(table):
         return "There are no results for this setting yet."
     lines = []
-    for part in dict.fromkeys(row.section for row in ROWS.values() if row.section != CONTROLS):
+    for part in dict.fromkeys(row.section for row in ROWS.values()):
         some = table[[ROWS[name].section == part for name in table["row"]]].sort_values("mean")
         gone = [name for name in results.study.missing if ROWS[name].section == part]
         if len(some) or gone:
