@@ -31,17 +31,17 @@ def quality_outcomes(names: Sequence[str], fold: Fold, seed: int) -> dict[str, O
     """What was measured under each of these names: `quality-<estimator>[-<control>]`, `quality-auto-off`, `detect`."""
     found: dict[str, Outcome] = {}
     judged: Quality | None = None
-    plain: dict[str, Any] = {}
+    same: Any = None  # the stack of "auto", where the judgement changes nothing
     for estimator in ESTIMATORS:
         wanted = [name for name in names if name.startswith(f"quality-{estimator}") and name != OFF]
         if wanted:
             made, model = _with_controls(estimator, wanted, fold, seed, judged)
             found |= made
             judged = model.quality_ if model else judged
-            if model and model.candidate_ == PLAIN.name:
-                plain[estimator] = model
+            if model and estimator == "auto" and model.candidate_ == PLAIN.name:
+                same = model
     if OFF in names:
-        found[OFF] = timed(lambda: measured(fold, _said(plain.get("auto") or _unjudged(fold, seed), fold)))
+        found[OFF] = timed(lambda: measured(fold, _said(same or _unjudged(fold, seed), fold)))
     if DETECT in names:
         found[DETECT] = timed(lambda: detected(fold, judged, seed))
     return found
