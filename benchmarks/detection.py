@@ -163,8 +163,10 @@ def scores(data: Corrupted) -> Scores:
     start = time.process_time()
     found = rpo.quality(data.frame, target="y", domain="domain", verbose=False)
     seconds = {OURS: time.process_time() - start}
-    noise = found.strata.set_index("stratum")["noise"][list(found.assigned.names)].to_numpy()
-    by_row, by_stratum = {OURS: unlikely(found, data)}, {OURS: noise[found.assigned.labels]}
+    # Strata are ranked by their ratio to the rest: a share of wrong labels is never below zero, so that many are equal.
+    ratio = found.strata.set_index("stratum")["ratio"][list(found.assigned.names)].to_numpy()
+    ratio = np.where(np.isnan(ratio), -np.inf, ratio)
+    by_row, by_stratum = {OURS: unlikely(found, data)}, {OURS: np.argsort(np.argsort(ratio))[found.assigned.labels]}
     with contextlib.suppress(ImportError):
         import cleanlab  # noqa: F401
 

@@ -204,14 +204,27 @@ def _bad_cells(
 
 
 def scattered_cells(rng: np.random.Generator, n_domains: int, n_strata: int, share: float) -> NDArray[np.bool_]:
-    """A share of all cells; every domain keeps a good one."""
+    """A share of all cells; every domain keeps a good one.
+
+    >>> cells = scattered_cells(np.random.default_rng(0), 200, 4, 0.5)
+    >>> int(cells.sum()), bool(cells.all(1).any())
+    (400, False)
+    """
+    wanted = round(share * n_domains * n_strata)
+    if wanted > n_domains * (n_strata - 1):
+        raise InputError(f"bad_share is too large, got {share}: every domain needs at least one good cell")
     for _ in range(1000):
         bad = np.zeros(n_domains * n_strata, dtype=bool)
-        bad[rng.permutation(len(bad))[: round(share * len(bad))]] = True
+        bad[rng.permutation(len(bad))[:wanted]] = True
         cells = bad.reshape(n_domains, n_strata)
         if not cells.all(1).any():
             return cells
-    raise InputError(f"bad_share is too large, got {share}: every domain needs at least one good cell")
+    # Of very many domains one is always bad throughout: a good cell is drawn for each first, then bad ones elsewhere.
+    good = np.zeros((n_domains, n_strata), dtype=bool)
+    good[np.arange(n_domains), rng.integers(n_strata, size=n_domains)] = True
+    cells = np.zeros_like(good)
+    cells.flat[rng.permutation(np.flatnonzero(~good))[:wanted]] = True
+    return cells
 
 
 def linear_noise(X: Array, y: Array) -> float:

@@ -29,6 +29,7 @@ EXACT = 2**53  # beyond, floats are not every whole number
 LARGEST, SMALLEST = 1e38, 1e-38
 DAYS = (-719_162, 2_932_897)  # the years 1 to 9999, all that calendars know
 LONG = 17  # digits: more than a number holds
+AT_ONCE = 8  # columns whose numbers are held beside the table that is made of them
 DATE = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
 
 
@@ -227,7 +228,7 @@ def check_reach(numbers: Array, name: str) -> None:
 def transform(frame: pd.DataFrame, columns: Sequence[Column], room: Room = np.empty) -> Array:
     """The numbers of all columns, by scikit-learn's imputer, indicator and one-hot encoder; shape (rows, numbers).
 
-    One column after another, into the array that `room` makes: in memory, or in a file.
+    A few columns after another, into the array that `room` makes: in memory, or in a file.
 
     >>> plan = [Column(name="age", kind="number", fill=4.0, gaps=True)]
     >>> transform(pd.DataFrame({"age": [3.0, None]}), plan).tolist()
@@ -235,9 +236,10 @@ def transform(frame: pd.DataFrame, columns: Sequence[Column], room: Room = np.em
     """
     made = room((len(frame), len(names_of(columns)[0])), np.float64)
     place = 0
-    for column in columns:
-        numbers, encoder = typed(frame[column.name], column)[:, None], transformer([column])
-        width = len(column.outputs)
+    for first in range(0, len(columns), AT_ONCE):
+        few = columns[first : first + AT_ONCE]
+        numbers, encoder = np.column_stack([typed(frame[column.name], column) for column in few]), transformer(few)
+        width = len(names_of(few)[0])
         for some in blocks(len(made)):
             made[some, place : place + width] = encoder.fit_transform(numbers[some])
         place += width

@@ -44,8 +44,9 @@ def heterogeneity(
     whatever the noise is like (HC0), b̄_j the mean weighted by precision (Cochran 1954). Looked at in residuals of a
     model of all features, not in the target: a curve, or a second feature that goes along with the first, is no
     difference between domains. A `weight` counts rows; `importance` makes rows of less noise say more. Not asked are
-    domains of fewer than 20 rows, and those in which fewer than five rows carry the slope: a category's only row would
-    show its residual, not a slope. Time grows with the rows, whatever the number of domains.
+    domains of fewer than 20 rows, also as their importance counts them, (Σw)²/Σw², and those in which fewer than five
+    rows carry the slope: a category's only row would show its residual, not a slope. Time grows with the rows, whatever
+    the number of domains.
 
     >>> rng = np.random.default_rng(0)
     >>> x, domain = rng.normal(size=(600, 2)), np.repeat([0, 1, 2], 200)
@@ -72,7 +73,8 @@ def heterogeneity(
     power, cross, fourth, total = sums[:, :d], sums[:, d : 2 * d], sums[:, 2 * d : 3 * d], float(sums[:, -1].sum())
     scale = X.std(0) if len(X) else np.ones(d)
     known = power > 1e-9 * np.maximum(home.mass, 1e-300)[:, None] * np.maximum(scale, 1e-300) ** 2
-    known &= (home.rows >= fewest)[:, None] & (power**2 >= carrying * fourth)
+    enough = (home.rows >= fewest) & (home.mass**2 >= fewest * np.bincount(e, w * trust, n_domains) * (1 - 1e-9))
+    known &= enough[:, None] & (power**2 >= carrying * fourth)
     safe = np.where(known, power, 1.0)
     slope = np.where(known, cross / safe, 0.0)
 

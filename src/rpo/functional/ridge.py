@@ -1,10 +1,13 @@
 """Ridge regression whose penalty is chosen by generalised cross-validation."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
+
+from rpo.mapped import blocks
 
 Array = NDArray[np.float64]
 
@@ -68,30 +71,42 @@ class Moments(NamedTuple):
 
 
 def moments(
-    x: Array, y: Array, weight: ArrayLike | None = None, group: NDArray[np.intp] | None = None, n_groups: int = 1
+    x: Array | Callable[[slice], Array],
+    y: Array,
+    weight: ArrayLike | None = None,
+    group: NDArray[np.intp] | None = None,
+    n_groups: int = 1,
 ) -> Moments:
-    """Of rows, in one group if none are given.
+    """Of rows, in one group if none are given; `x` may be a function that makes the columns of a block of rows.
 
     >>> moments(np.array([[1.0], [3.0]]), np.array([1.0, 2.0])).gram.tolist()
     [[2.0]]
     """
     n = len(y)
     w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64) * (n / np.sum(weight))
-    middle, mean = w @ x / n, float(w @ y / n)
-    xc, yc = x - middle, y - mean
-    weighted = xc if weight is None else xc * w[:, None]
     by = np.zeros(n, np.intp) if group is None else group
-    sums = csr_array((w, (by, np.arange(n))), shape=(n_groups, n)) @ xc
+    columns = x if callable(x) else x.__getitem__
+    mean = float(w @ y / n)
+    yc = y - mean
+    parts = list(blocks(n))
+    centre, gram, cross, sums = (np.zeros(()) for _ in range(4))
+    for rows in parts:
+        some, counts = columns(rows), w[rows]
+        if rows.start == 0:  # about the mean of the first block: near enough for the rest, where there is any
+            centre = counts @ some / (n if len(parts) == 1 else float(counts.sum()) or 1.0)
+        xc = some - centre
+        weighted = xc if weight is None else xc * counts[:, None]
+        gram, cross = gram + weighted.T @ xc, cross + weighted.T @ yc[rows]
+        of_group = csr_array((counts, (by[rows], np.arange(len(xc)))), shape=(n_groups, len(xc)))
+        sums = sums + of_group @ xc
+    mass = np.asarray(np.bincount(by, w, n_groups), dtype=np.float64)
+    middle, sums_y = centre, np.asarray(np.bincount(by, w * yc, n_groups), dtype=np.float64)
+    if len(parts) > 1:
+        off = sums.sum(0) / n
+        middle, sums = centre + off, sums - np.outer(mass, off)
+        gram, cross = gram - n * np.outer(off, off), cross - off * float(w @ yc)
     return Moments(
-        n,
-        middle,
-        mean,
-        weighted.T @ xc,
-        weighted.T @ yc,
-        float(w @ yc**2),
-        sums,
-        np.asarray(np.bincount(by, w * yc, n_groups), dtype=np.float64),
-        np.asarray(np.bincount(by, w, n_groups), dtype=np.float64),
+        n, middle, mean, np.asarray(gram), np.asarray(cross), float(w @ yc**2), np.asarray(sums), sums_y, mass
     )
 
 

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import SplineTransformer
 
 from rpo.functional.ridge import Array, Ridge
+from rpo.mapped import BLOCK, blocks
 
 BINS = 200  # distinct values that a tree is offered of a column
 FEW = 5  # distinct values up to which a column has no curve
@@ -153,10 +154,12 @@ def chosen_products(z: Array, residual: Array, weight: Array | None) -> NDArray[
     pairs = np.array(list(combinations(candidates, 2)), dtype=np.intp)
     strength = np.zeros(len(pairs))
     norm = float(np.sqrt(r @ r)) or 1.0
-    for some in range(0, len(pairs), 64):
-        product = z[:, pairs[some : some + 64, 0]] * z[:, pairs[some : some + 64, 1]]
+    width = 64 if len(z) <= BLOCK else 8  # products that are held at once
+    for first in range(0, len(pairs), width):
+        some = slice(first, first + width)
+        product = z[:, pairs[some, 0]] * z[:, pairs[some, 1]]
         product -= product.mean(0)
-        strength[some : some + 64] = np.abs(product.T @ r) / np.maximum(np.sqrt((product**2).sum(0)) * norm, 1e-300)
+        strength[some] = np.abs(product.T @ r) / np.maximum(np.sqrt((product**2).sum(0)) * norm, 1e-300)
     order = np.argsort(-strength, kind="stable")[:PRODUCTS]
     return np.asarray(pairs[order[strength[order] * np.sqrt(len(z)) > _CERTAIN]])
 
@@ -168,6 +171,41 @@ def with_products(z: Array, columns: Array, pairs: NDArray[np.intp]) -> Array:
     [[1.0, 6.0]]
     """
     return np.hstack([columns, z[:, pairs[:, 0]] * z[:, pairs[:, 1]]]) if len(pairs) else columns
+
+
+class Columns:
+    """The columns of a basis and products of pairs, for rows that are standardised; many rows a block at a time.
+
+    >>> z = np.linspace(-1, 1, 50)[:, None]
+    >>> columns = Columns(Basis().fit(z), z)
+    >>> columns(slice(0, 2)).shape, columns.value(np.ones(14)).shape
+    ((2, 14), (50,))
+    """
+
+    def __init__(self, basis: Basis, z: Array) -> None:
+        self.basis, self.z, self.pairs = basis, z, np.empty((0, 2), dtype=np.intp)
+        self.every = basis.expanded(z) if len(z) <= BLOCK else None
+
+    def add(self, pairs: NDArray[np.intp]) -> None:
+        """Products of pairs from now on."""
+        self.pairs = pairs
+        if self.every is not None:
+            self.every = with_products(self.z, self.every, pairs)
+
+    def __call__(self, rows: slice) -> Array:
+        """Those of some rows."""
+        if self.every is not None:
+            return self.every[rows]
+        return with_products(self.z[rows], self.basis.expanded(self.z[rows]), self.pairs)
+
+    def value(self, coef: Array, intercept: float = 0.0) -> Array:
+        """A line on them, of all rows."""
+        if self.every is not None:
+            return np.asarray(self.every @ coef + intercept)
+        line, total = Ridge(coef, intercept, 0.0), np.empty(len(self.z))
+        for rows in blocks(len(self.z)):
+            total[rows] = linear_part(self.basis, self.pairs, self.z[rows], line)
+        return total
 
 
 def linear_part(basis: Basis, pairs: NDArray[np.intp], z: Array, line: Ridge) -> Array:

@@ -19,6 +19,7 @@ from rpo.mapped import blocks
 SHARE = 0.06  # of the residuals' variance: curves, products and real tables stay below .04, confounders are above .1
 FURTHER = 0.02  # the same once a feature was found: what one confounder explains, a second of its kind hardly adds to
 CHANCE, CHANCE_FURTHER = 0.001, 0.01
+AGREES = 0.01  # the p that a fit which knows the noise must have, too
 NOTHING = 1e-4  # of the target's deviation: what is left below it is rounding and shrinkage, and has any slope
 CLEARER = 0.5  # where some rows say less than half of others, a fit that knows it sees more clearly
 TREES, LEAF, ROWS = 30, 5, 1_000  # trees of the residuals' size, and the rows that each sees at most
@@ -46,6 +47,8 @@ def suspicious(
     is a first), with p < .001 (then .01) divided by the number of features. `trust` says how much each row tells, so
     that noise does not hide a difference. Of the `fits` some know it and some do not (`with_trust`): of a confounder
     the former show more where nothing is noisy, and less where much is, for then they follow the clean rows closely.
+    But they must show it with p < .01: a fit that noisy rows have pulled off course misses whole domains along a
+    feature.
     """
     d = problem.X.shape[1]
     share, p = np.zeros(d), np.ones(d)
@@ -100,17 +103,21 @@ def _heterogeneity(problem: Problem, fits: list[Expected], weight: Array, chance
     np.maximum.at(best, problem.domain, weight)
     relative = weight / np.maximum(best, 1e-300)[problem.domain]
     known = [weight, relative] if (relative != weight).any() else [weight]
-    asked = [(residual, trust) for fit in fits for residual in _residuals(problem, fit) for trust in known]
+    asked = [
+        (residual, trust, fit is fits[-1]) for fit in fits for residual in _residuals(problem, fit) for trust in known
+    ]
     if not problem.n_classes and len(fits) > 1:
         plain = problem.y - fits[0].value
-        asked.append((plain, _trust_by_place(problem, np.abs(plain))))
+        asked.append((plain, _trust_by_place(problem, np.abs(plain)), False))
     every = [
         # Squared: rows that count half as much in a fit say a quarter here, for it is their noise that hides slopes.
         heterogeneity(residual, problem.X, problem.domain, problem.n_domains, problem.weight, trust**2)
-        for residual, trust in asked
+        for residual, trust, _ in asked
     ]
     share = np.stack([one.share for one in every])
     p_value = np.minimum(1.0, len(every) * np.stack([one.p for one in every]))
+    knowing = np.min([one.p for one, (_, _, last) in zip(every, asked, strict=True) if last], axis=0)
+    p_value = np.where(knowing < AGREES, p_value, np.maximum(p_value, knowing))
     most = (share + (p_value < chance)).argmax(0)  # a share is below one
     column = np.arange(problem.X.shape[1])
     return Heterogeneity(

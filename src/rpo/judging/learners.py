@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from rpo.exceptions import InputError
 from rpo.functional.ridge import Array, Moments, Ridge, gcv_ridge, moments, ridge_of
 from rpo.functional.scale import between
-from rpo.judging.bases import Basis, Binned, Coarse, chosen_products, linear_part, with_products
+from rpo.judging.bases import Basis, Binned, Coarse, Columns, chosen_products, linear_part, with_products
 from rpo.mapped import blocks
 
 HARDLY = 1e-6  # deviation of a column of a basis below which rounding alone would tell it
@@ -72,13 +72,13 @@ class Additive(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.low_, self.high_ = target.min() - np.ptp(target), target.max() + np.ptp(target)
         self.basis_ = Basis().fit(x)
         z = self.basis_.standard(x)
-        columns = self.basis_.expanded(z)
+        columns = Columns(self.basis_, z)
         of = moments(columns, target, weight, domains, 1 if domains is None else int(domains.max()) + 1)
         first = ridge_of(of, 0.0 if domains is None else 1.0, least=HARDLY)
-        left = target - columns @ first.coef
+        left = target - columns.value(first.coef)
         self.pairs_ = chosen_products(z, left if domains is None else within(left, domains, weight), weight)
         if len(self.pairs_):
-            columns = with_products(z, columns, self.pairs_)
+            columns.add(self.pairs_)
             of = moments(columns, target, weight, domains, len(of.mass))
         line, offset = (ridge_of(of, least=HARDLY), np.zeros(0))
         if domains is not None:
@@ -92,7 +92,9 @@ class Additive(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 learning_rate=self.learning_rate,
                 seed=self.random_state,
             )
-            self.trees_ = fit_boosted(trees, x, target - level - line(columns), weight, binned)
+            self.trees_ = fit_boosted(
+                trees, x, target - level - columns.value(line.coef, line.intercept), weight, binned
+            )
         return self
 
     def predict(self, X: ArrayLike, binned: Binned | None = None) -> Array:
@@ -120,7 +122,7 @@ def within(values: Array, group: NDArray[np.intp], weight: Array | None) -> Arra
 
 
 def _with_offsets(
-    of: Moments, columns: Array, y: Array, weight: Array | None, domains: NDArray[np.intp]
+    of: Moments, columns: Columns, y: Array, weight: Array | None, domains: NDArray[np.intp]
 ) -> tuple[Ridge, Array]:
     """A ridge on a basis, and the intercept of every domain, shrunk."""
     w = np.ones(len(y)) if weight is None else weight
@@ -130,7 +132,7 @@ def _with_offsets(
     safe = np.where(there, mass, 1.0)
 
     def offsets(line: Ridge) -> tuple[Array, float, float]:
-        rest = y - columns @ line.coef
+        rest = y - columns.value(line.coef)
         mean = np.bincount(domains, w * rest, number) / safe
         within = max(float(w @ (rest - mean[domains]) ** 2) / max(len(y) - number - line.freedom, 1.0), 1e-300)
         centre, tau2 = between(mean[there], within / mass[there])
@@ -143,7 +145,7 @@ def _with_offsets(
         return ridge_of(of, least=HARDLY), np.zeros(number)
     line = ridge_of(of, 1 - np.sqrt(within / (within + mass * tau2)), least=HARDLY)
     offset, _, _ = offsets(line)
-    rest = y - offset[domains] - columns @ line.coef
+    rest = y - offset[domains] - columns.value(line.coef)
     return line._replace(intercept=float(np.average(rest, weights=w))), offset
 
 
@@ -155,7 +157,7 @@ def _scaler(columns: Array) -> StandardScaler:
 
 
 class AdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Logistic regression on curves of every column and products of pairs.
+    """Logistic regression on curves of every column and, for a few classes, products of pairs.
 
     >>> x = np.random.default_rng(0).normal(size=(400, 1))
     >>> AdditiveClassifier().fit(x, x[:, 0] ** 2 > 1).predict([[0.0], [3.0]]).tolist()
@@ -177,6 +179,8 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.scale_ = _scaler(columns)
         self.pairs_ = np.empty((0, 2), dtype=np.intp)
         self.logistic_ = self._logistic(columns, label, weight)
+        if len(self.classes_) > MANY_CLASSES:  # what is left of one class says little of the others
+            return self
         first = (label == self.classes_[-1]) - self.logistic_.predict_proba(self.scale_.transform(columns))[:, -1]
         self.pairs_ = chosen_products(z, first, weight)
         if len(self.pairs_):
@@ -338,7 +342,7 @@ def forest(leaf: int) -> ExtraTreesClassifier:
     >>> forest(leaf=1).fit([[0.0], [1.0], [2.0]], [0, 1, 2]).predict([[2.0]]).tolist()
     [2]
     """
-    return ExtraTreesClassifier(50, min_samples_leaf=leaf, random_state=0)
+    return ExtraTreesClassifier(30, min_samples_leaf=leaf, random_state=0)
 
 
 def named(name: str, *, classes: bool, seed: int = 0) -> Any:
@@ -354,12 +358,14 @@ def named(name: str, *, classes: bool, seed: int = 0) -> Any:
     if name == "trees":  # as scikit-learn sets them
         return boosted(classes=classes, max_iter=100, max_leaf_nodes=31, seed=seed)
     from rpo import estimators
-    from rpo.methods import methods
+    from rpo.methods import REMOVED, get_method, methods
 
     kind = "Classifier" if classes else "Regressor"
     if name in ("network", "rpo"):
         return getattr(estimators, f"RPO{kind}")(random_state=seed)
     names = [method.name for method in methods()]
+    if name in REMOVED:
+        get_method(name)  # raises, and says what to use instead
     if name not in names:
         known = ", ".join((*NAMED, *names))
         raise InputError(f"unknown estimator {name!r}: use one of {known}, or any scikit-learn estimator")

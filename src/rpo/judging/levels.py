@@ -9,8 +9,8 @@ from scipy.special import fdtrc
 
 from rpo.functional.ridge import Array, gcv_ridge
 from rpo.functional.scale import CLIP, scales
-from rpo.functional.turned import Recalibration, recalibration
-from rpo.judging.noise import LabelNoise, NumberNoise, corrected
+from rpo.functional.turned import Recalibration, recalibrated, recalibration
+from rpo.judging.noise import LabelNoise, Noise, NumberNoise, corrected
 from rpo.judging.residuals import Expected, Problem, sample_by_domain
 
 TELLING = (
@@ -159,29 +159,47 @@ def level_errors(centred: Array, domain: NDArray[np.intp], n_domains: int, weigh
     return error, np.maximum(count - 1, 0) + ADDED
 
 
-def label_noise(problem: Problem, expected: Expected) -> tuple[LabelNoise, Levels]:
-    """Probabilities recalibrated with log odds of every domain's own, so that prevalence is an offset and no noise.
+def noise_of(problem: Problem, expected: Expected) -> Noise:
+    """The noise of rows once the level and the relation of their domain are taken out."""
+    return label_noise(problem, expected) if problem.n_classes else number_noise(problem, expected)[0]
 
-    The offset of a domain is the mean of label less probability of the class for which that is largest.
+
+def noise_and_levels(problem: Problem, expected: Expected) -> tuple[Noise, Levels]:
+    """The noise of rows, and level and relation of every domain."""
+    if not problem.n_classes:
+        return number_noise(problem, expected)
+    noise = label_noise(problem, expected)
+    return noise, _levels_of_labels(problem, expected, noise.probability)
+
+
+def label_noise(problem: Problem, expected: Expected) -> LabelNoise:
+    """Probabilities recalibrated with log odds of every domain's own, so that prevalence is an offset and no noise."""
+    y, e, w = problem.y.astype(np.intp), problem.domain, problem.weight
+    p, _ = recalibrated(expected.value, y, e, problem.n_domains, w)
+    count = np.bincount(e, w, problem.n_domains)
+    mass = np.where(count > 0, count, 1.0)
+    middle = np.stack([np.bincount(e, w * q, problem.n_domains) for q in p.T], 1) / mass[:, None]
+    told = float(w @ ((p - middle[e]) ** 2).sum(1)) / max(float(w @ (middle * (1 - middle)).sum(1)[e]), 1e-300)
+    return LabelNoise(p, y, w, e, problem.n_domains, told >= TELLING)
+
+
+def _levels_of_labels(problem: Problem, expected: Expected, p: Array) -> Levels:
+    """The offset of a domain is the mean of label less probability of the class for which that is largest.
+
+    `p` are the probabilities with log odds of every domain's own.
     """
     y, e, w = problem.y.astype(np.intp), problem.domain, problem.weight
-    own_odds = recalibration(expected.value, y, e, problem.n_domains, w)
-    p = own_odds(expected.value, e)
     truth = np.zeros_like(p)
     truth[np.arange(len(y)), y] = 1.0
+    own_odds = recalibration(expected.value, y, e, problem.n_domains, w)
     # Without the domains' own log odds, for what a domain's level is beyond its columns.
     common_odds = recalibration(expected.value, y, np.zeros_like(e), 1, w)
     plain = common_odds(expected.value, np.zeros_like(e))
-    count = np.bincount(e, w, problem.n_domains)
-    mass = np.where(count > 0, count, 1.0)
     gap = np.stack([np.bincount(e, w * column, problem.n_domains) for column in (truth - plain).T], 1)
     spread = np.stack([np.bincount(e, w * q * (1 - q), problem.n_domains) for q in plain.T], 1)
-    sampled = _sampled(problem)
     relation = _other_relation(problem, p, truth)
-    levels = label_levels(count, gap, spread, *relation, sampled, (own_odds, common_odds))
-    middle = np.stack([np.bincount(e, w * q, problem.n_domains) for q in p.T], 1) / mass[:, None]
-    told = float(w @ ((p - middle[e]) ** 2).sum(1)) / max(float(w @ (middle * (1 - middle)).sum(1)[e]), 1e-300)
-    return LabelNoise(p, y, w, e, problem.n_domains, told >= TELLING), levels
+    count = np.bincount(e, w, problem.n_domains)
+    return label_levels(count, gap, spread, *relation, _sampled(problem), (own_odds, common_odds))
 
 
 def label_levels(

@@ -16,7 +16,7 @@ from rpo.io import AskedTask, Grouping, Show, one_thread
 from rpo.judging.columns import judge_columns
 from rpo.judging.features import Suspicion, features_table, suspicious, with_trust
 from rpo.judging.inputs import given_predictions, prepared, row_weights, unit_codes
-from rpo.judging.levels import Levels, label_noise, number_noise
+from rpo.judging.levels import Levels, noise_and_levels, noise_of
 from rpo.judging.noise import Noise
 from rpo.judging.residuals import Expected, Problem, out_of_domain, out_of_row, sample_by_domain
 from rpo.judging.result import Quality
@@ -237,13 +237,9 @@ class Seen:
     misfit: float
 
 
-def _noise_of(problem: Problem, expected: Expected) -> tuple[Noise, Levels]:
-    return label_noise(problem, expected) if problem.n_classes else number_noise(problem, expected)
-
-
 def _given(expected: Expected, ready: Prepared, problem: Problem, grouping: Grouping, seed: int) -> Seen:
     """Predictions are there: nothing is trained, so nothing is said of features and of domains held out."""
-    noise, levels = _noise_of(problem, expected)
+    noise, levels = noise_and_levels(problem, expected)
     strata = strata_of(ready, problem, noise.size, np.arange(len(problem.y)), grouping, seed)
     none = np.zeros(problem.X.shape[1])
     slopes = np.full((problem.n_domains, len(none)), np.nan)
@@ -257,11 +253,11 @@ def _looked(ready: Prepared, problem: Problem, grouping: Grouping, seed: int, pr
     sampled = len(rows) < len(problem.y)
     some = problem.part(rows) if sampled else problem
     expected = out_of_row(some, None, progress)
-    noise, _ = _noise_of(some, expected)
+    noise = noise_of(some, expected)
     strata = strata_of(ready, problem, noise.size, rows, grouping, seed)
 
     def cells(said: Expected) -> Array:
-        return _noise_of(some, said)[0].precision(strata.labels[rows], len(strata.names))
+        return noise_of(some, said).precision(strata.labels[rows], len(strata.names))
 
     def trust(said: Expected) -> Array:
         return cells(said)[some.domain, strata.labels[rows]]
@@ -274,7 +270,7 @@ def _looked(ready: Prepared, problem: Problem, grouping: Grouping, seed: int, pr
         used = replace(problem, X=np.delete(problem.X, suspicion.flagged, 1))
     if suspicion.flagged or sampled:
         expected = out_of_row(used, cells(expected)[problem.domain, strata.labels], progress)
-    noise, levels = _noise_of(used, expected)
+    noise, levels = noise_and_levels(used, expected)
     if suspicion.flagged:
         strata = strata_of(ready, problem, noise.size[rows], rows, grouping, seed)
     counted = noise.weights(strata.labels, len(strata.names))[problem.domain, strata.labels]

@@ -112,15 +112,14 @@ def second_learner(problem: Problem, noise: Noise) -> Noise:
         return replace(noise, residual=left)
     said = np.zeros_like(noise.probability)
     classes = said.shape[1]
-    trees_each = 1 if classes == 2 else classes
+    steps = min(100, MOST_TREES // (1 if classes == 2 else classes))
     for f in np.unique(fold):
         seen, held = (fold != f) & kept, fold == f
-        trees = boosted(classes=True, max_iter=min(100, MOST_TREES // trees_each), max_leaf_nodes=31)
-        if classes > MANY_CLASSES:
-            trees = forest(leaf=1)
         if len(np.unique(noise.label[seen])) == 1:
             said[held, noise.label[seen][0]] = 1.0
             continue
+        many = classes > MANY_CLASSES
+        trees = forest(leaf=1) if many else boosted(classes=True, max_iter=steps, max_leaf_nodes=31)
         trees.fit(problem.X[seen], noise.label[seen])
         said[held] = outputs(trees, problem.X[held], classes)
     both = np.stack([noise.probability, said])

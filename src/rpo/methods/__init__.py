@@ -43,6 +43,7 @@ __all__ = [
     "CLASSIFICATION",
     "REGISTRY",
     "REGRESSION",
+    "REMOVED",
     "Choice",
     "Gradient",
     "Hyper",

@@ -12,14 +12,15 @@ from rpo.functional.ridge import Array
 from rpo.functional.significance import SURE
 from rpo.grouping.folds import Folds, content, folds_by_group
 from rpo.io import Bar
-from rpo.judging.levels import label_noise, number_noise
+from rpo.judging.levels import noise_of
 from rpo.judging.quality import Quality
 from rpo.judging.residuals import Expected, Problem, sample_by_domain, stacked
-from rpo.models.learners import Learners, fitted, outputs
+from rpo.models.learners import Learners, constant, fitted, outputs
 
 FOLDS = 5
 MUCH = 1.05  # times the error: more is a price for weights that noise cannot explain
 CARRIES = 10.0  # times the error without a feature: then it carries the target, whatever its slopes
+NOTHING_LEFT = 0.99  # times the error of the mean: models that are no better have nothing left to tell by
 FEWEST = 4  # domains that can veto: fewer share what is wrong with them too easily
 
 
@@ -177,7 +178,7 @@ def _weight_without(problem: Problem, quality: Quality, flagged: tuple[int, ...]
         weight=problem.weight[seen],
     )
     said = Expected(quality.expected.value[seen], quality.expected.plain[seen], quality.expected.shares)
-    noise = (label_noise if problem.n_classes else number_noise)(part, said)[0]
+    noise = noise_of(part, said)
     label = quality.assigned.labels[seen]
     weight = np.ones(len(problem.y))
     weight[seen] = noise.weights(label, len(quality.assigned.names), quality.misfit)[domain, label]
@@ -214,7 +215,8 @@ def decided(
     value = {one: trial.mixed(parts) for one, parts in found.items()}
     p = {one: trial.surely_worse(value[one], value[PLAIN]) for one in every}
     all_rows = {one: trial.least_error(parts) for one, parts in found.items()}
-    veto = {one: _veto(one, p[one], all_rows, trial.problem.n_domains) for one in every}
+    empty = _nothing_left(trial, value)
+    veto = {one: _veto(one, p[one], all_rows, trial.problem.n_domains, empty) for one in every}
 
     def go(one: Candidate, asked: str) -> bool:
         return one in veto and (asked == "on" or not veto[one])
@@ -231,10 +233,20 @@ def decided(
     return chosen, table
 
 
-def _veto(one: Candidate, p: float, all_rows: Mapping[Candidate, float], domains: int) -> str:
+def _nothing_left(trial: Trial, value: Mapping[Candidate, Array]) -> bool:
+    """Whether models beat the mean (or the shares of the classes) on held-out domains with flagged features only."""
+    mean = trial.held_out({"mean": constant(trial.problem.n_classes > 0)}, PLAIN)["mean"]
+    bound = NOTHING_LEFT * value_error(trial, mean)
+    with_them = [value_error(trial, said) < bound for one, said in value.items() if not one.screen]
+    without = [value_error(trial, said) < bound for one, said in value.items() if one.screen]
+    return any(with_them) and not any(without)
+
+
+def _veto(one: Candidate, p: float, all_rows: Mapping[Candidate, float], domains: int, empty: bool) -> str:
     """Why held-out domains are against a candidate; empty if they are not.
 
-    A feature that carries the target stays, however few domains say so. Noise is as large for any model: if rows that
+    A feature that carries the target stays, however few domains say so: one without which errors are ten times as
+    large, or (`empty`) without which nothing is left that beats the mean. Noise is as large for any model: if rows that
     count less are only noise, weights cost nothing even where all rows are counted in full. If they cost much there,
     these rows were large rather than noisy.
     """
@@ -242,6 +254,8 @@ def _veto(one: Candidate, p: float, all_rows: Mapping[Candidate, float], domains
         return "significantly worse on held-out domains"
     if one.screen and all_rows[one] > CARRIES * all_rows[Candidate(one.weights, False)]:
         return "the error on held-out domains is more than ten times as large without these features"
+    if one.screen and empty:
+        return "without these features, no model is better than the mean on held-out domains"
     plain = all_rows[Candidate(False, one.screen)]
     if one.weights and domains >= FEWEST and all_rows[one] > MUCH * plain:
         return (

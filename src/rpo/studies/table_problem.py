@@ -23,7 +23,7 @@ from rpo.grouping import find_strata
 from rpo.grouping.strata import GROUPINGS, chosen_grouping
 from rpo.io import Bar, Grouping, Show, read_regular, write_whole
 from rpo.judging import residuals
-from rpo.judging.levels import label_noise, number_noise
+from rpo.judging.levels import noise_of
 from rpo.studies.problems import Problem, problem
 
 NAME = "table"
@@ -169,7 +169,7 @@ def found_strata(ready: Prepared, inside: NDArray[np.bool_], grouping: Grouping,
         n_classes = int(y.max()) + 1
     names, domain = np.unique(ready.domains[inside], return_inverse=True)
     part = residuals.Problem(ready.X[inside], y, domain, len(names), n_classes, np.ones(len(y)))
-    noise, _ = (label_noise if n_classes else number_noise)(part, residuals.out_of_row(part))
+    noise = noise_of(part, residuals.out_of_row(part))
     found = find_strata(part.X, noise.size**2, domain, random_state=seed)
     return found.assign(ready.X).astype(np.int64)
 
