@@ -6,7 +6,7 @@ import pytest
 
 from rpo.exceptions import InputError
 from rpo.frames import prepare
-from rpo.frames.columns import Column, LeftOut, learn, transform
+from rpo.frames.columns import Column, LeftOut, learn, names_of, transform, transformer, typed
 from rpo.frames.preparing import recognise
 
 
@@ -120,3 +120,15 @@ def test_a_class_that_is_a_null_character_keeps_a_name():
     table = pd.DataFrame({"x": range(40), "y": ["\0", "a", "b\0", "b"] * 10, "d": ["p", "q"] * 20})
     ready = prepare(table, target="y", domain="d")
     assert sorted(set(ready.y.tolist())) == ["a", "b", "b␀", "␀"]
+
+
+def test_many_columns_are_the_same_as_all_at_once():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(30, 20))).add_prefix("c")
+    frame["c3"] = rng.choice(["a", "b", "c"], 30)
+    frame.loc[::4, ["c7", "c9"]] = np.nan
+    columns = [learn(frame[name], name) for name in frame]
+    whole = transformer(columns).fit_transform(np.column_stack([typed(frame[c.name], c) for c in columns]))
+    made = transform(frame, columns)
+    assert made.shape == (30, len(names_of(columns)[0])) == (30, 24)
+    np.testing.assert_array_equal(made, whole)

@@ -116,6 +116,16 @@ def test_domains_of_few_rows_are_not_asked():
     assert different(x, y, domain, np.ones(600)).tolist() == [1, 1]
 
 
+def test_domains_in_which_few_rows_are_trusted_are_not_asked():
+    """Four rows that say a thousand times as much as the others are four rows, whatever the domain has."""
+    rng = np.random.default_rng(0)
+    x, domain = rng.normal(size=(600, 1)), np.repeat([0, 1, 2], 200)
+    trust = np.where((domain == 0) & (np.arange(600) % 50 > 0), 1e-4, 1.0)
+    found = heterogeneity(rng.normal(size=600), x, domain, 3, np.ones(600), trust)
+    assert np.isnan(found.slope[0, 0])
+    assert np.isfinite(found.slope[1:, 0]).all()
+
+
 def test_a_block_at_a_time_gives_the_same(monkeypatch):
     rng = np.random.default_rng(0)
     x, domain = rng.normal(size=(300, 3)), rng.integers(0, 4, 300)

@@ -65,3 +65,12 @@ def test_a_column_that_hardly_varies_within_groups_has_no_part_either():
     of = moments(x, y + np.where(group == 0, 3 * jitter, 0.0), None, group, 4)
     assert ridge_of(of, 1.0).coef[-1] == 0
     assert ridge_of(of, 0.0).coef[-1] != 0
+
+
+def test_a_block_of_columns_at_a_time_gives_the_same(monkeypatch):
+    x, y, w, group = table(6)
+    whole = moments(x, y, w, group, 4)
+    monkeypatch.setattr("rpo.mapped.BLOCK", 32)
+    for found in (moments(x, y, w, group, 4), moments(lambda rows: x[rows], y, w, group, 4)):
+        for one, other in zip(found, whole, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rpo.judging.bases import Basis, Binned, Coarse
+from rpo.judging.bases import Basis, Binned, Coarse, Columns
 from rpo.judging.learners import Additive, boosted, fit_boosted
 
 
@@ -18,6 +18,29 @@ def test_the_value_of_curves_is_that_of_their_columns_also_beyond_the_data():
     beyond = np.vstack([x, 3 * x, -2 * x])
     z = basis.standard(beyond)
     np.testing.assert_allclose(basis.value(z, coef), basis.expanded(z) @ coef, atol=1e-9)
+
+
+def test_columns_made_a_block_at_a_time_are_the_same(monkeypatch):
+    x = columns()
+    basis = Basis().fit(x)
+    pairs = np.array([[0, 1], [1, 2]])
+    coef = np.random.default_rng(1).normal(size=basis.transform(x).shape[1] + 2)
+    held = Columns(basis, basis.standard(x))
+    monkeypatch.setattr("rpo.mapped.BLOCK", 64)
+    monkeypatch.setattr("rpo.judging.bases.BLOCK", 64)
+    made = Columns(basis, basis.standard(x))
+    for one in (held, made):
+        one.add(pairs)
+    assert held.every is not None
+    assert made.every is None
+    np.testing.assert_array_equal(made(slice(10, 20)), held(slice(10, 20)))
+    np.testing.assert_allclose(made.value(coef, 2.0), held.value(coef, 2.0), atol=1e-9)
+    y = x[:, 0] * x[:, 1] + x[:, 2]
+    blockwise = Additive(trees=False).fit(x, y, domains=np.arange(300) % 3).predict(x)
+    monkeypatch.undo()
+    np.testing.assert_allclose(
+        blockwise, Additive(trees=False).fit(x, y, domains=np.arange(300) % 3).predict(x), atol=1e-6
+    )
 
 
 def test_shared_bins_change_nothing_if_they_are_of_the_same_rows():

@@ -199,3 +199,17 @@ def test_rows_that_the_models_did_not_see_make_no_level_surer(classes, monkeypat
     assert sum(nothing) <= 1
     found = rpo.quality(table(7, 1.5), **asked).domains
     assert "s2" in set(found.loc[found["shifted"], "domain"])
+
+
+@pytest.mark.parametrize("domains, rows, seeds", [(4, 120, (4, 6, 11)), (6, 60, (0, 2, 11))])
+def test_noise_in_half_of_the_domains_makes_no_feature_suspicious(domains, rows, seeds):
+    """Skewed columns and curves: a fit that noisy rows pulled off course misses the clean domains along a feature."""
+    flagged = 0
+    for seed in seeds:
+        rng = np.random.default_rng([seed, 5])
+        domain = np.repeat(np.arange(domains), rows)
+        x = np.exp(0.9 * rng.normal(size=(len(domain), 5))) * np.exp(0.5 * rng.normal(size=(domains, 5)))[domain]
+        y = np.log(x[:, 0]) + 3 * x[:, 1] / (1 + x[:, 1]) + 0.3 * rng.normal(size=len(domain))
+        y = y + np.where(domain < domains / 2, 3 * y.std() * rng.normal(size=len(domain)), 0.0)
+        flagged += bool(rpo.quality(x, y, domains=domain, verbose=False).features["suspicious"].any())
+    assert flagged <= 1

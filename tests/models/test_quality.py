@@ -7,6 +7,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.neighbors import KNeighborsRegressor
 
 from rpo import QualityClassifier, QualityRegressor
+from rpo.exceptions import InputError
 from rpo.models.decision import worse
 
 
@@ -81,6 +82,23 @@ def test_a_confounder_goes_and_may_be_kept(rng):
     away = X.copy()
     away[:, 2] = -away[:, 2]
     assert rmse(model, away, y) < rmse(kept, away, y)
+
+
+def test_a_feature_stays_if_nothing_is_left_without_it(rng):
+    """Its slopes differ, but the other column says nothing: a model without it would be the mean."""
+    domain = np.repeat([0, 1, 2], 300)
+    X = rng.normal(size=(900, 2))
+    y = np.array([1.6, 0.6, 1.0])[domain] * X[:, 0] + 0.3 * rng.normal(size=900)
+    model = QualityRegressor("linear").fit(X, y, domains=domain)
+    assert model.quality_.features["suspicious"].tolist() == [True, False]
+    assert model.dropped_.empty
+    assert model.decision_["why"].str.contains("no model is better than the mean").any()
+    assert QualityRegressor("linear", screen="on").fit(X, y, domains=domain).dropped_["feature"].tolist() == ["x0"]
+
+
+def test_a_method_that_was_removed_says_what_to_use(rng):
+    with pytest.raises(InputError, match=r"was removed in 0\.2: QualityRegressor"):
+        QualityRegressor("rpo-weights").fit(rng.normal(size=(50, 2)), rng.normal(size=50), domains=np.arange(50) % 5)
 
 
 @pytest.mark.parametrize("name", [pytest.param("auto", marks=pytest.mark.slow), "trees"])
