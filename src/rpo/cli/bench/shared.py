@@ -1,6 +1,7 @@
 """What all studies share: their options, and doing the runs, writing results, figures and page, printing."""
 
 import json
+import shlex
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import wraps
@@ -111,12 +112,13 @@ class Asked:
             "--profile": self.profile,
             "--seeds": self.seeds,
             "--add": ",".join(self.add) if self.add else None,
-            "--plugin": " --plugin ".join(self.plugin) if self.plugin else None,
+            "--plugin": self.plugin or None,
             **{f"--{name}": getattr(self, name) for name in usual if getattr(self, name) != usual[name]},
             "--figures": self.figures,
             "--page": self.page,
         }
-        words = [f"rpo bench {self.name}", self.extra, *(f"{k} {v}" for k, v in given.items() if v is not None)]
+        options = (_words(name[2:], value) for name, value in given.items() if value is not None)
+        words = [f"rpo bench {self.name}", self.extra, *options]
         return " ".join(word for word in words if word)
 
 
@@ -160,9 +162,14 @@ def command(
 
 
 def _words(name: str, value: Any) -> str:
-    """An option as one would type it."""
+    """An option as one would type it in a shell, once for each value of several.
+
+    >>> _words("page", "my page.md"), _words("plugin", ["a", "b"])
+    ("--page 'my page.md'", '--plugin a --plugin b')
+    """
     option = f"--{name.replace('_', '-')}"
-    return option if value is True else f"{option} {value}"
+    values = value if isinstance(value, list | tuple) else [value]
+    return option if value is True else " ".join(f"{option} {shlex.quote(str(one))}" for one in values)
 
 
 def show(asked: Asked, views: "Sequence[View]", *, also: "Sequence[Run]" = ()) -> None:
