@@ -92,3 +92,25 @@ def test_a_record_under_another_runs_name_is_refused(written, runs, records):
     write_file(written, {one.digest: records[other.digest].model_dump(mode="json")})
     with pytest.raises(InputError, match="another run's record"):
         read_records(written, [one])
+
+
+def test_published_results_of_judged_rows_stay_readable_under_other_rules(small, tmp_path, monkeypatch):
+    from rpo.studies import specification
+
+    def judged(rules):
+        monkeypatch.setattr(specification, "fingerprint", lambda: rules)
+        plain = small.study(steps=2, seeds=1).runs()[0]
+        data = plain.data.model_copy(update={"judged": "uniform"})
+        return [plain, specification.complete(plain.model_copy(update={"data": data}))]
+
+    old, new = judged("1" * 12), judged("2" * 12)
+    assert old[0].digest == new[0].digest
+    assert old[1].digest != new[1].digest
+    records = execute(old, Store(tmp_path / "store"), progress=False)
+    write_records(tmp_path / "old.jsonl.gz", old, records)
+    found = read_records(tmp_path / "old.jsonl.gz", new)
+    assert found == {now.digest: records[then.digest] for then, now in zip(old, new, strict=True)}
+    assert found[new[1].digest].run.data.rules == "1" * 12
+    # Written again it is the same file: nothing claims to be made under today's rules.
+    write_records(tmp_path / "again.jsonl.gz", new, found)
+    assert (tmp_path / "again.jsonl.gz").read_bytes() == (tmp_path / "old.jsonl.gz").read_bytes()

@@ -67,15 +67,23 @@ def read_file(path: Path) -> tuple[dict[str, Any], str]:
 
 def write_records(path: Path, runs: Iterable[Run], records: Mapping[str, Record]) -> None:
     """The records of some runs, into one file."""
-    names = {run.digest for run in runs}
-    write_file(path, {name: records[name].model_dump(mode="json") for name in names})
+    chosen = (records[run.digest] for run in runs)
+    write_file(path, {record.run.digest: record.model_dump(mode="json") for record in chosen})
 
 
 def read_records(path: Path, runs: Iterable[Run]) -> dict[str, Record]:
-    """The records of all the runs, by hash; a file that lacks some is an error that says how many."""
+    """The records of all the runs, by hash; a file that lacks some is an error that says how many.
+
+    Of rows that were judged under other rules than today's, the file has what it has: results that were published stay
+    readable when a rule changes. Their own `run` names the rules that they were made under.
+    """
     found, author = read_file(path)
     runs = list(runs)
-    missing = [run for run in runs if run.digest not in found]
+    earlier = _under_earlier_rules(path, found) if any(run.data.rules for run in runs) else {}
+    place = {
+        run.digest: run.digest if run.digest in found else earlier.get(_whatever_rules(run), run.digest) for run in runs
+    }
+    missing = [run for run in runs if place[run.digest] not in found]
     if missing:
         run = missing[0]
         raise InputError(
@@ -83,10 +91,24 @@ def read_records(path: Path, runs: Iterable[Run]) -> dict[str, Record]:
             f"{run.data.name}, seed {run.seed}). It was written by rpo {author}, this is rpo {version('rpo')}: use the "
             "options it was written with, or omit --records to train the missing runs"
         )
-    try:
-        records = {run.digest: Record.model_validate(found[run.digest]) for run in runs}
-    except ValidationError:
-        raise InputError(f"{path} contains records that this version of rpo cannot read") from None
-    if wrong := [digest for digest, record in records.items() if record.run.digest != digest]:
+    records = {digest: _record(path, found[name]) for digest, name in place.items()}
+    if wrong := [name for digest, name in place.items() if records[digest].run.digest != name]:
         raise InputError(f"{path} contains another run's record under the name {wrong[0]}: download it again")
     return records
+
+
+def _record(path: Path, content: Any) -> Record:
+    try:
+        return Record.model_validate(content)
+    except ValidationError:
+        raise InputError(f"{path} contains records that this version of rpo cannot read") from None
+
+
+def _under_earlier_rules(path: Path, found: Mapping[str, Any]) -> dict[str, str]:
+    """The names of runs on judged rows, by what they are whatever the rules."""
+    records = {name: _record(path, content) for name, content in found.items()}
+    return {_whatever_rules(record.run): name for name, record in records.items() if record.run.data.rules}
+
+
+def _whatever_rules(run: Run) -> str:
+    return run.model_copy(update={"data": run.data.model_copy(update={"rules": ""})}).digest

@@ -149,7 +149,9 @@ def test_the_page_says_what_failed_and_what_is_not_installed(study, monkeypatch,
     text = section(found, "rpo bench real", figures, tmp_path / "page.md", "abc123, second freeze")
     assert "random forest failed in 12 folds of 2 tables (first: exam, no luck)" in text
     assert "| GPBoost | gpboost is not installed |" in text
-    rules = "All Quality models were fitted under one set of rules (fingerprint of `judging` and `models`: f1)"
+    rules = (
+        "All Quality models were fitted under one set of rules (fingerprint of the code that judges and decides: f1)"
+    )
     assert f"{rules}; frozen: abc123" in text
     assert "| 30 % bad domains: rows | 0.90 | 0.80 | 2 of 2 |" in text
     assert words_of(text) < 2_000

@@ -232,6 +232,8 @@ def do(asked: Asked, runs: "Sequence[Run]") -> "Records | None":
         from rpo.studies.records import read_records
 
         records = read_records(asked.records, runs)
+        if earlier := sum(record.run.digest != digest for digest, record in records.items()):
+            typer.echo(f"The rows of {earlier:,} runs were judged by an earlier version of the rules.", err=True)
         if asked.dry_run:
             typer.echo(f"{len(runs)} runs, all of them in {asked.records}.")
             return None

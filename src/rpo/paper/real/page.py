@@ -153,7 +153,7 @@ def protocol(results: RealResults, frozen: str) -> list[str]:
     """Everything that a reader needs to judge or repeat it."""
     study, profile = results.study, results.study.profile
     classes = sum(recipe_of(name).task == "classification" for name in study.tables)
-    one = "All Quality models were fitted under one set of rules (fingerprint of `judging` and `models`: {})"
+    one = "All Quality models were fitted under one set of rules (fingerprint of the code that judges and decides: {})"
     several = "The rules of the Quality models changed between runs (fingerprints {})"
     under = (several if len(results.rules) > 1 else one).format(", ".join(results.rules))
     networks = f"; networks {_amounts(profile.networks)}" if profile.networks else ""
