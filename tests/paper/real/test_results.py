@@ -6,7 +6,7 @@ import pytest
 
 from rpo.functional.significance import paired
 from rpo.paper.real.page import section
-from rpo.paper.real.results import bootstrap, make_results, ratios_of
+from rpo.paper.real.results import bootstrap, make_results, ratios_of, undone_of
 from rpo.paper.real.study import ROWS, real_study
 from rpo.paper.real.words import answer, direction, figure_of
 from rpo.studies.store import Measured, Record
@@ -115,6 +115,34 @@ def test_rows_on_fewer_folds_are_compared_on_these(study):
     assert table.loc[("as-they-are", "exam", "quality-auto"), "ratio"] == pytest.approx(0.9)
     assert not table.loc[("as-they-are", "exam", "quality-auto"), "won"]  # one fold is no proof
     assert len(found.failed) == len(lost)
+
+
+def test_the_share_of_the_damage_that_weights_undo_is_of_sums_over_tables():
+    def lines(table, setting, **loss):
+        return [
+            {"row": f"quality-trees{row}", "table": table, "setting": setting, "seed": seed, "fold": 0, "loss": value}
+            for row, value in loss.items()
+            for seed in range(2)
+        ]
+
+    def noisy(table, flat, judged, permuted, true):
+        named = {"-uniform": flat, "": judged, "-permuted": permuted, "-true": true}
+        return [
+            *lines(table, "as-they-are", **{"-uniform": 1.0}),
+            *lines(table, "domains-30", **{row: value**2 for row, value in named.items()}),
+        ]
+
+    # Damage of 1 and of .1: errors are roots of losses.
+    errors = pd.DataFrame([*noisy("exam", 2.0, 1.2, 2.1, 1.1), *noisy("scots", 1.1, 1.1, 1.1, 1.05)])
+    one = undone_of(errors).to_dict("records")
+    assert [(row["estimator"], row["setting"], row["tables"]) for row in one] == [("trees", "domains-30", 2)]
+    assert one[0]["judged"] == pytest.approx(0.8 / 1.1)
+    assert one[0]["permuted"] == pytest.approx(-0.1 / 1.1)
+    assert one[0]["true"] == pytest.approx(0.95 / 1.1)
+    # Folds that were not run without noise say nothing.
+    assert undone_of(errors[errors["setting"] != "as-they-are"]).empty
+    half = errors[(errors["setting"] != "as-they-are") | (errors["seed"] == 0)]
+    assert undone_of(half)["judged"].tolist() == pytest.approx([0.8 / 1.1])
 
 
 def test_the_interval_draws_tables():

@@ -5,13 +5,18 @@ from pathlib import Path
 from typing import Any
 
 from rpo.datasets.recipes import recipe_of
-from rpo.paper.real.planting import DEVIATIONS, SETTINGS, THINNED, WRONG
+from rpo.paper.real.planting import CLEAN, DEVIATIONS, SETTINGS, THINNED, WRONG
 from rpo.paper.real.quality import ESTIMATORS, OFF, THEIRS
 from rpo.paper.real.results import DRAWS, RealResults
 from rpo.paper.real.study import BEST_OF, CONTROLS, ROWS, Amount
-from rpo.paper.real.words import CLEAN, answer, figure_of, shown
+from rpo.paper.real.words import answer, figure_of, shown
 from rpo.studies.page import link
 
+UNDONE = (
+    "The share of the damage that weights undo. Damage is the increase of the error, with uniform weights, that the "
+    "planted noise causes on the same folds; summed over tables. What weights from the true noise do not undo is "
+    "information that the noise has destroyed."
+)
 WAYS = {"quality": "judged", "permuted": "permuted", "true": "true noise"}
 
 
@@ -36,6 +41,8 @@ def section(results: RealResults, command: str, figures: tuple[Path, Path], page
         "Error relative to uniform weights, geometric mean over tables: judged weights, the same weights permuted "
         "between cells, and weights from the noise that was planted.",
         gains_table(results),
+        UNDONE if len(results.undone) else "",
+        undone_table(results),
         "## When does quality matter?",
         "The same ratio by the unevenness of a table, for all settings together. Unevenness is computed from the "
         "judged weights: the share of the rows that they cost, 1 − (Σw)²/(nΣw²); it is 0 if all weights are equal.",
@@ -105,6 +112,29 @@ def gains_table(results: RealResults) -> str:
             ]
         lines.append(line)
     return _markdown(["", *(f"{name}, {words}" for name in estimators for words in WAYS.values())], lines)
+
+
+def undone_table(results: RealResults) -> str:
+    """A line per setting with noise; of each estimator what judged weights undo of the damage, and true ones."""
+    found = {(one["estimator"], one["setting"]): one for one in results.undone.to_dict("records")}
+    if not found:
+        return ""
+    estimators, settings = (
+        [name for name in some if any(name in key for key in found)] for some in (ESTIMATORS, SETTINGS)
+    )
+    lines = [
+        [
+            SETTINGS[setting].words,
+            *(_percent(found.get((name, setting)), way) for name in estimators for way in ("judged", "true")),
+        ]
+        for setting in settings
+    ]
+    heads = [f"{name}, {words}" for name in estimators for words in ("judged", "true noise")]
+    return _markdown(["", *heads], lines)
+
+
+def _percent(found: Mapping[Any, Any] | None, way: str) -> str:
+    return "–" if found is None else f"{100 * found[way]:.0f} %"
 
 
 def curve_table(results: RealResults) -> str:

@@ -20,6 +20,7 @@ STRATA = 4  # of one column, by its quarters
 SCARCE, THINNED = 1 / 3, 0.1  # the share of the domains that are thinned, and what they keep
 SLOPES, CONFOUNDER_NOISE = (1.0, 0.6, 0.3), 0.2  # as in Table 1
 CONFOUNDER = "(confounder)"
+CLEAN = "as-they-are"  # the setting in which nothing is planted
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Setting:
 SETTINGS: Mapping[str, Setting] = {
     setting.name: setting
     for setting in (
-        Setting("as-they-are", "as they are", "none"),
+        Setting(CLEAN, "as they are", "none"),
         *(Setting(f"domains-{p}", f"{p} % bad domains", "domains", p / 100) for p in (10, 30, 50)),
         *(Setting(f"cells-{p}", f"{p} % bad cells", "cells", p / 100) for p in (10, 30, 50)),
         Setting("scarce", "scarce domains", "scarce"),

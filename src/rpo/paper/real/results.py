@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rpo.datasets.recipes import recipe_of
 from rpo.functional.significance import SURE, holm, paired
+from rpo.paper.real.planting import CLEAN, SETTINGS
 from rpo.paper.real.quality import ESTIMATORS
 from rpo.paper.real.study import BEST_OF, DETECTION, ROWS, RealStudy
 from rpo.studies.store import Record
@@ -29,8 +30,8 @@ class RealResults:
 
     `errors` has the loss of every run by its place; `ratios` one line per row, table and setting: its error over that
     of the best stock learner there, and whether it is surely better or worse; `summary` one line per row and setting;
-    `gains` the error by quality weights over that by uniform ones, beside the unevenness of the table; `detection` the
-    AUC of what was planted.
+    `gains` the error by quality weights over that by uniform ones, beside the unevenness of the table; `undone` the
+    share of the damage of planted noise that weights undo; `detection` the AUC of what was planted.
     """
 
     study: RealStudy
@@ -38,6 +39,7 @@ class RealResults:
     ratios: pd.DataFrame
     summary: pd.DataFrame
     gains: pd.DataFrame
+    undone: pd.DataFrame
     curve: pd.DataFrame
     detection: pd.DataFrame
     failed: pd.DataFrame
@@ -60,6 +62,7 @@ def make_results(study: RealStudy, records: Mapping[str, Record]) -> RealResults
         ratios=ratios,
         summary=summarised(ratios),
         gains=gains,
+        undone=undone_of(errors),
         curve=curve_of(gains),
         detection=detection_of(study, records),
         failed=failed,
@@ -207,6 +210,39 @@ def gains_of(study: RealStudy, records: Mapping[str, Record], errors: pd.DataFra
             lines.append(line)
     columns = ["estimator", "table", "setting", "unevenness", "weighted", "quality", "permuted", "true"]
     return pd.DataFrame(lines, columns=columns)
+
+
+def undone_of(errors: pd.DataFrame) -> pd.DataFrame:
+    """By estimator and setting with noise: the share of its damage that weights undo, judged, permuted and true ones.
+
+    Damage is the error by uniform weights less that on the same folds without the noise. Sums over tables are divided,
+    not averaged shares: on a table that noise hardly harms, a share is a quotient of chances.
+    """
+    lines = []
+    for estimator in ESTIMATORS:
+        name = f"quality-{estimator}"
+        rows = {"judged": name, "permuted": f"{name}-permuted", "true": f"{name}-true"}
+        for setting in (one for one in SETTINGS if SETTINGS[one].noisy):
+            less = dict.fromkeys(rows, 0.0)
+            damage, tables = 0.0, 0
+            for table, some in errors.groupby("table", sort=False):
+                wide, clean = (
+                    some[some["setting"] == one].pivot_table(index=["seed", "fold"], columns="row", values="loss")
+                    for one in (setting, CLEAN)
+                )
+                flat = f"{name}-uniform"
+                if flat not in clean or not {flat, *rows.values()} <= set(wide):
+                    continue
+                both = wide[[flat, *rows.values()]].assign(clean=clean[flat]).dropna()
+                if len(both):
+                    mean = {column: float(error_of(both[column].mean(), str(table))) for column in both}
+                    damage, tables = damage + mean[flat] - mean["clean"], tables + 1
+                    for what, row in rows.items():
+                        less[what] += mean[flat] - mean[row]
+            if damage > 0:
+                shares = {what: value / damage for what, value in less.items()}
+                lines.append({"estimator": estimator, "setting": setting, "tables": tables, **shares})
+    return pd.DataFrame(lines, columns=["estimator", "setting", "tables", "judged", "permuted", "true"])
 
 
 def curve_of(gains: pd.DataFrame) -> pd.DataFrame:

@@ -11,13 +11,13 @@ from rpo.engine.config import HIDDEN, STEPS
 from rpo.exceptions import InputError
 from rpo.paper.real.folds import fold_count
 from rpo.paper.real.learners import NEEDS, installed
-from rpo.paper.real.planting import SETTINGS, Setting
+from rpo.paper.real.planting import CLEAN, SETTINGS, Setting
 from rpo.paper.real.quality import DETECT, OFF
 from rpo.studies.specification import DataSpec, Run, Training, complete
 
 STOCK, PEERS, NETWORKS, QUALITY, CONTROLS = "Stock learners", "Peers", "Our networks", "Quality", "Controls of Quality"
 DETECTION = "Detection"
-MAIN = ("as-they-are", "domains-30", "confounder")  # the settings that figures show and networks are run in
+MAIN = (CLEAN, "domains-30", "confounder")  # the settings that figures show and networks are run in
 
 
 @dataclass(frozen=True)
@@ -116,15 +116,14 @@ class Profile:
 PROFILES: Mapping[str, Profile] = {
     "quick": Profile(
         rows=1_000,
-        learners={"as-they-are": (3, 1), "domains-30": (3, 1)},
+        learners={CLEAN: (3, 1), "domains-30": (3, 1)},
         methods=(*BEST_OF, OURS, f"{OURS}-permuted", f"{OURS}-uniform", f"{OURS}-true", DETECT),
         tables=("exam", "scots", "bdf", "gcsemv", "produc", "rice", "contraception", "guimmun"),
     ),
     "paper": Profile(
         rows=1_000,
         learners={
-            name: (5, 2) if name == "as-they-are" else (3, 1) if name.endswith(("-10", "-50")) else (5, 1)
-            for name in SETTINGS
+            name: (5, 2) if name == CLEAN else (3, 1) if name.endswith(("-10", "-50")) else (5, 1) for name in SETTINGS
         },
         networks=dict.fromkeys(MAIN, (3, 1)),
         left_out=("ames",),

@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 
-from rpo.paper.real.planting import SETTINGS
+from rpo.paper.real.planting import CLEAN, SETTINGS
 from rpo.paper.real.quality import OURS as FOUND_BY
 from rpo.paper.real.quality import THEIRS
 from rpo.paper.real.results import RealResults, bootstrap
 from rpo.paper.real.study import CONTROLS, OURS, QUALITY, ROWS
 
-CLEAN, NOISY = "as-they-are", "domains-30"
+NOISY = "domains-30"
 VISIBLE = 0.005  # an interval this close to one is no difference that anybody would see
 SAID = {"lower": "lower the error", "higher": "raise the error", "": "make no significant difference"}
 
