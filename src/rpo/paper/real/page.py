@@ -14,8 +14,8 @@ from rpo.studies.page import link
 
 UNDONE = (
     "The share of the damage that weights undo. Damage is the increase of the error, with uniform weights, that the "
-    "planted noise causes on the same folds; summed over tables. What weights from the true noise do not undo is "
-    "information that the noise has destroyed."
+    "planted noise causes on the same folds, summed over tables (above 100 %: the error is below that without noise). "
+    "What weights from the true noise do not undo is information that the noise has destroyed."
 )
 WAYS = {"quality": "judged", "permuted": "permuted", "true": "true noise"}
 
