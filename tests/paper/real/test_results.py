@@ -1,5 +1,7 @@
 """Ratios, wins, gains and words from records whose figures are known."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -181,7 +183,7 @@ def test_the_page_says_what_failed_and_what_is_not_installed(study, monkeypatch,
         "All Quality models were fitted under one set of rules (fingerprint of the code that judges and decides: f1)"
     )
     assert f"{rules}; frozen: abc123" in text
-    assert "| 30 % bad domains: rows | 0.90 | 0.80 | 2 of 2 |" in text
+    assert re.search(r"^\| 30 % bad domains \|.* 0\.90 \| 0\.80 \| 2 of 2 \|$", text, flags=re.M)
     assert words_of(text) < 2_000
     assert "nan" not in text
     changed = make_results(study, records_of(study, plain, rules=("f1", "f2")))

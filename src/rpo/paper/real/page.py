@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from rpo.datasets.recipes import recipe_of
 from rpo.paper.real.planting import CLEAN, DEVIATIONS, SETTINGS, THINNED, WRONG
 from rpo.paper.real.quality import ESTIMATORS, OFF, THEIRS
@@ -35,7 +37,7 @@ def section(results: RealResults, command: str, figures: tuple[Path, Path], page
         summary_table(results, CLEAN),
         _listed(failures(results)),
         "## With planted problems",
-        "Geometric mean of the same ratio; the first column repeats the tables as they are.",
+        "Geometric mean of the same ratio.",
         settings_table(results),
         "## The weights and their controls",
         "Error relative to uniform weights, geometric mean over tables: judged weights, the same weights permuted "
@@ -88,10 +90,12 @@ def summary_table(results: RealResults, setting: str) -> str:
 
 
 def settings_table(results: RealResults) -> str:
-    """A line per row, a column per setting; controls are in a table of their own."""
-    known = [name for name in SETTINGS if (results.summary["setting"] == name).any()]
+    """A line per row, a column per setting with a problem; controls are in a table of their own."""
+    known = [name for name in SETTINGS if name != CLEAN and (results.summary["setting"] == name).any()]
+    if not known:
+        return "There are no results for this setting yet."
     means = {(one["row"], one["setting"]): one["mean"] for one in results.summary.to_dict("records")}
-    rows = [name for name in ROWS if any(key[0] == name for key in means) and ROWS[name].section != CONTROLS]
+    rows = [name for name in ROWS if ROWS[name].section != CONTROLS and any((name, one) in means for one in known)]
     nothing = float("nan")
     lines = [[ROWS[name].label, *(shown(means.get((name, setting), nothing)) for setting in known)] for name in rows]
     return _markdown(["", *(SETTINGS[name].words for name in known)], lines)
@@ -157,17 +161,25 @@ def _with_cases(one: Mapping[Any, Any]) -> str:
 
 
 def detection_table(results: RealResults) -> str:
-    """A line per setting and what was to be found."""
+    """A line per setting; of corrupted domains and rows our AUC, cleanlab's, and on how many tables ours is higher."""
+    kinds = [what for what in ("domains", "rows") if (results.detection["what"] == what).any()]
     lines = []
-    for (setting, what), some in results.detection.groupby(["setting", "what"], sort=False):
-        wide = some.pivot_table(index="table", columns="way", values="auc")
-        line = [f"{SETTINGS[str(setting)].words}: {what}", f"{wide['rpo'].mean():.2f}"]
-        if THEIRS in wide:
-            higher = int((wide["rpo"] > wide[THEIRS]).sum())
-            lines.append([*line, f"{wide[THEIRS].mean():.2f}", f"{higher} of {len(wide)}"])
-        else:
-            lines.append([*line, "not installed", "–"])
-    return _markdown(["", "rpo", THEIRS, "ours higher"], lines)
+    for setting in (name for name in SETTINGS if (results.detection["setting"] == name).any()):
+        line = [SETTINGS[setting].words]
+        for what in kinds:
+            here = (results.detection["setting"] == setting) & (results.detection["what"] == what)
+            line += _detected(results.detection[here].pivot_table(index="table", columns="way", values="auc"))
+        lines.append(line)
+    return _markdown(["", *(f"{what}, {said}" for what in kinds for said in ("rpo", THEIRS, "ours higher"))], lines)
+
+
+def _detected(wide: pd.DataFrame) -> list[str]:
+    if "rpo" not in wide:
+        return ["–", "–", "–"]
+    if THEIRS not in wide:
+        return [f"{wide['rpo'].mean():.2f}", "not installed", "–"]
+    higher = int((wide["rpo"] > wide[THEIRS]).sum())
+    return [f"{wide['rpo'].mean():.2f}", f"{wide[THEIRS].mean():.2f}", f"{higher} of {len(wide)}"]
 
 
 def failures(results: RealResults) -> list[str]:

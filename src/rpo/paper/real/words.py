@@ -68,10 +68,9 @@ def _headline(results: RealResults) -> list[str]:
 def _as_they_are(results: RealResults) -> list[str]:
     said = []
     table = results.summary[results.summary["setting"] == CLEAN]
-    ours = table[[ROWS[name].section == QUALITY for name in table["row"]]]
-    for one in ours.to_dict("records"):
+    for one in table[table["row"] == OURS].to_dict("records"):
         said.append(
-            f"{ROWS[one['row']].label}, tables as they are: {shown(one['mean'], one['low'], one['high'])} times the "
+            f"{ROWS[OURS].label}, tables as they are: {shown(one['mean'], one['low'], one['high'])} times the "
             f"error of the best stock learner (95 % interval over {one['tables']} tables), median {one['median']:.2f}, "
             f"worst {one['worst']:.2f} ({one['worst table']}); won on {one['won']}, lost on {one['lost']}."
         )
@@ -86,30 +85,38 @@ def _as_they_are(results: RealResults) -> list[str]:
 
 
 def _weights(results: RealResults) -> list[str]:
+    """The weights where domains were made noisy, each estimator's beside its controls; and what they undo."""
     said = []
-    for setting in (CLEAN, NOISY, "cells-30"):
-        some = results.gains[results.gains["setting"] == setting]
-        parts = []
-        for estimator, own in some.groupby("estimator", sort=False):
-            beside = {"permuted": figure_of(own["permuted"])[0], "from the true noise": figure_of(own["true"])[0]}
-            known = [f"{words} {value:.2f}" for words, value in beside.items() if value == value]
-            used = f"used in {100 * own['weighted'].mean():.0f} % of the folds"
-            parts.append(f"{estimator} {shown(*figure_of(own['quality']))}, {', '.join([*known, used])}")
-        if parts:
-            said.append(
-                f"Error with judged weights relative to uniform ones, {SETTINGS[setting].words}: {'; '.join(parts)}."
-            )
+    some = results.gains[results.gains["setting"] == NOISY]
+    parts = []
+    for estimator, own in some.groupby("estimator", sort=False):
+        beside = {"permuted": figure_of(own["permuted"])[0], "from the true noise": figure_of(own["true"])[0]}
+        known = [f"{words} {value:.2f}" for words, value in beside.items() if value == value]
+        used = f"used in {100 * own['weighted'].mean():.0f} % of the folds"
+        parts.append(f"{estimator} {shown(*figure_of(own['quality']))}, {', '.join([*known, used])}")
+    if parts:
+        said.append(f"Error with judged weights relative to uniform ones, {_words(NOISY)}: {'; '.join(parts)}.")
+    undone = results.undone[results.undone["setting"] == NOISY].to_dict("records")
+    if undone:
+        shares = [
+            f"{one['estimator']} {100 * one['judged']:.0f} % (true noise {100 * one['true']:.0f} %)" for one in undone
+        ]
+        said.append(f"Share of the damage of that noise that the weights undo: {', '.join(shares)}.")
     return said
 
 
 def _elsewhere(results: RealResults) -> list[str]:
-    table = results.summary[results.summary["row"] == OURS]
-    return [
-        f"{ROWS[OURS].label}, {SETTINGS[one['setting']].words}: {shown(one['mean'], one['low'], one['high'])} times "
-        f"the error of the best stock learner; won on {one['won']} tables, lost on {one['lost']}."
-        for one in table.to_dict("records")
+    table = results.summary[results.summary["row"] == OURS].to_dict("records")
+    parts = [
+        f"{_words(one['setting'])} {shown(one['mean'], one['low'], one['high'])}"
+        for one in table
         if one["setting"] in (NOISY, "scarce", "confounder")
     ]
+    return [f"{ROWS[OURS].label}, relative to the best stock learner: {', '.join(parts)}."] if parts else []
+
+
+def _words(setting: str) -> str:
+    return SETTINGS[setting].words
 
 
 def _found(results: RealResults) -> list[str]:
