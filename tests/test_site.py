@@ -84,26 +84,27 @@ def test_home_has_one_picture_and_one_snippet():
     assert len(text.split("\n\n")[1].splitlines()) <= 5
 
 
-def test_a_page_is_what_its_records_say(tmp_path, monkeypatch):
-    """The command printed on the page, from the records beside it, gives the page and the table beside it again."""
-    page = DOCS / "results" / "readings.md"
+@pytest.mark.parametrize("name", ["readings", "quality-weights", pytest.param("real", marks=pytest.mark.slow)])
+def test_a_page_is_what_its_records_say(name, tmp_path, monkeypatch):
+    """The command printed on the page, from the records beside it, gives the page and the tables beside it again."""
+    page = DOCS / "results" / f"{name}.md"
     text = page.read_text(encoding="utf-8")
-    (words,) = re.findall(r"made by `(rpo bench readings .*?)`", text)
-    copy = tmp_path / "docs" / "results" / "readings.md"
+    (words,) = set(re.findall(rf"[mM]ade by `(rpo bench {name} .*?)`", text))
+    copy = tmp_path / "docs" / "results" / page.name
     copy.parent.mkdir(parents=True)
     copy.write_text(
-        re.sub(r"(readings: begin -->).*(<!-- readings: end)", r"\1\n\2", text, flags=re.S), encoding="utf-8"
+        re.sub(rf"({name}[\w-]*: begin -->).*?(<!-- {name}[\w-]*: end)", r"\1\n\2", text, flags=re.S), encoding="utf-8"
     )
     assert copy.read_text(encoding="utf-8") != text
     monkeypatch.chdir(tmp_path)
-    records = DOCS / "results" / "records" / "readings.jsonl.gz"
+    records = DOCS / "results" / "records" / f"{name}.jsonl.gz"
     monkeypatch.setattr(sys, "argv", [*shlex.split(words), "--records", str(records), "--out", "out"])
     with pytest.raises(SystemExit) as stop:
         main()
     assert not stop.value.code
     assert copy.read_text(encoding="utf-8") == text
-    tables = [path.parent / "tables" / "readings.csv" for path in (copy, page)]
-    assert tables[0].read_text(encoding="utf-8") == tables[1].read_text(encoding="utf-8")
+    for table in (copy.parent / "tables").glob("*.csv"):
+        assert table.read_text(encoding="utf-8") == (page.parent / "tables" / table.name).read_text(encoding="utf-8")
 
 
 def commands(text):
