@@ -213,3 +213,22 @@ def test_noise_in_half_of_the_domains_makes_no_feature_suspicious(domains, rows,
         y = y + np.where(domain < domains / 2, 3 * y.std() * rng.normal(size=len(domain)), 0.0)
         flagged += bool(rpo.quality(x, y, domains=domain, verbose=False).features["suspicious"].any())
     assert flagged <= 1
+
+
+def test_a_feature_beside_which_nothing_varies_is_flagged_and_stays_in_the_fits():
+    from dataclasses import replace
+
+    from rpo.frames import prepare
+    from rpo.judging.quality import judge
+
+    rng = np.random.default_rng(0)
+    domain, y = np.repeat(["a", "b", "c", "d"], 200), rng.normal(size=800)
+    x = y * np.repeat([1.0, 0.6, 0.3, -0.5], 200) + 0.2 * rng.normal(size=800)
+    ready = prepare(
+        pd.DataFrame({"x": x, "z": rng.normal(size=800), "y": y, "site": domain}), target="y", domain="site"
+    )
+    # As in a fold of a larger table: a column that varies elsewhere, and not among these rows.
+    part = replace(ready, X=np.column_stack([ready.X[:, 0], np.ones(800)]))
+    found = judge(part, random_state=0, progress=False)
+    assert found.features["feature"][found.features["suspicious"]].tolist() == ["x"]
+    assert np.isfinite(found.weight).all()

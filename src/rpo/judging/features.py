@@ -65,11 +65,20 @@ def suspicious(
             break
         flagged.append(int(left[worst]))
         left = np.delete(left, worst)
-        if len(left) == 0:
+        if not varies(problem.X[:, left]):
             break
         rest = replace(problem, X=problem.X[:, left])
         fits = with_trust(rest, out_of_row(rest, None, progress), trust, progress)
     return Suspicion(share, p, slope, error, tuple(flagged))
+
+
+def varies(columns: Array) -> bool:
+    """Whether any two rows differ.
+
+    >>> varies(np.array([[1.0, 2.0], [1.0, 2.0]])), varies(np.array([[1.0, 2.0], [1.0, 3.0]])), varies(np.empty((2, 0)))
+    (False, True, False)
+    """
+    return bool((columns != columns[:1]).any())
 
 
 def with_trust(

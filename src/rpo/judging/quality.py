@@ -14,7 +14,7 @@ from rpo.functional.ridge import Array
 from rpo.grouping.strata import NamedStrata, check_grouping
 from rpo.io import AskedTask, Grouping, Show, one_thread
 from rpo.judging.columns import judge_columns
-from rpo.judging.features import Suspicion, features_table, suspicious, with_trust
+from rpo.judging.features import Suspicion, features_table, suspicious, varies, with_trust
 from rpo.judging.inputs import given_predictions, prepared, row_weights, unit_codes
 from rpo.judging.levels import Levels, noise_and_levels, noise_of
 from rpo.judging.noise import Noise
@@ -265,9 +265,10 @@ def _looked(ready: Prepared, problem: Problem, grouping: Grouping, seed: int, pr
     fits = with_trust(some, expected, trust, progress)
     suspicion, expected = suspicious(some, fits, trust, progress), fits[-1]
     used = problem
-    if suspicion.flagged and len(suspicion.flagged) < problem.X.shape[1]:
-        # Noise is what is left without features that mean something else in every domain.
-        used = replace(problem, X=np.delete(problem.X, suspicion.flagged, 1))
+    rest = np.delete(problem.X, suspicion.flagged, 1) if suspicion.flagged else problem.X
+    if suspicion.flagged and varies(rest):
+        # Noise is what is left without features that mean something else in every domain, if there are others.
+        used = replace(problem, X=rest)
     if suspicion.flagged or sampled:
         expected = out_of_row(used, cells(expected)[problem.domain, strata.labels], progress)
     noise, levels = noise_and_levels(used, expected)

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from rpo.functional.significance import paired
-from rpo.paper.real.page import section
+from rpo.paper.real.page import failures, section
+from rpo.paper.real.quality import NO_MODEL
 from rpo.paper.real.results import bootstrap, make_results, ratios_of, undone_of
 from rpo.paper.real.study import ROWS, real_study
 from rpo.paper.real.words import answer, direction, figure_of
@@ -189,6 +190,17 @@ def test_the_page_says_what_failed_and_what_is_not_installed(study, monkeypatch,
     changed = make_results(study, records_of(study, plain, rules=("f1", "f2")))
     text = section(changed, "rpo bench real", figures, tmp_path / "page.md", "")
     assert "The rules of the Quality models changed between runs (fingerprints f1, f2)" in text
+
+
+def test_rows_that_fail_alike_are_one_line(study):
+    records = records_of(study, plain)
+    reasons = {"forest": "no luck", "quality-auto": "no luck", "quality-auto-uniform": NO_MODEL}
+    for key, run in study.runs.items():
+        if key.row in reasons and (key.table, key.setting, key.seed) == ("exam", "as-they-are", 0):
+            records[run.digest] = Record(run=run, status="failed", reason=reasons[key.row], seconds=1, versions={})
+    assert failures(make_results(study, records)) == [
+        "random forest; Quality, auto failed in 1 fold of 1 table (first: exam, no luck)."
+    ]
 
 
 def test_a_page_of_every_row_is_below_two_thousand_words(tmp_path):

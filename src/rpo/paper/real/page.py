@@ -8,7 +8,7 @@ import pandas as pd
 
 from rpo.datasets.recipes import recipe_of
 from rpo.paper.real.planting import CLEAN, DEVIATIONS, SETTINGS, THINNED, WRONG
-from rpo.paper.real.quality import ESTIMATORS, OFF, THEIRS
+from rpo.paper.real.quality import ESTIMATORS, NO_MODEL, OFF, THEIRS
 from rpo.paper.real.results import DRAWS, RealResults
 from rpo.paper.real.study import BEST_OF, CONTROLS, ROWS, Amount
 from rpo.paper.real.words import answer, figure_of, shown
@@ -156,8 +156,7 @@ def curve_table(results: RealResults) -> str:
 
 
 def _with_cases(one: Mapping[Any, Any]) -> str:
-    cases = "1 case" if one["cases"] == 1 else f"{one['cases']} cases"
-    return f"{shown(one['ratio'], one['low'], one['high'])}, {cases}"
+    return f"{shown(one['ratio'], one['low'], one['high'])}, {_count(one['cases'], 'case')}"
 
 
 def detection_table(results: RealResults) -> str:
@@ -183,12 +182,21 @@ def _detected(wide: pd.DataFrame) -> list[str]:
 
 
 def failures(results: RealResults) -> list[str]:
-    """Which rows failed, how often, and the first reason."""
+    """What failed, rows with the same reason together; controls of a model that failed are not named beside it."""
+    own = results.failed[results.failed["reason"] != NO_MODEL]
+    by: dict[tuple[int, tuple[str, ...], str], list[str]] = {}
+    for row, some in own.groupby("row", sort=False):
+        tables = tuple(dict.fromkeys(some["table"]))
+        by.setdefault((len(some), tables, str(some["reason"].iloc[0])[:100]), []).append(ROWS[str(row)].label)
     return [
-        f"{ROWS[str(row)].label} failed in {len(some)} folds of {some['table'].nunique()} tables "
-        f"(first: {some['table'].iloc[0]}, {str(some['reason'].iloc[0])[:100]})."
-        for row, some in results.failed.groupby("row", sort=False)
+        f"{'; '.join(labels)} failed in {_count(folds, 'fold')} of {_count(len(tables), 'table')} "
+        f"(first: {tables[0]}, {reason})."
+        for (folds, tables, reason), labels in by.items()
     ]
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def protocol(results: RealResults, frozen: str) -> list[str]:

@@ -25,6 +25,8 @@ ESTIMATORS = ("linear", "trees", "auto")
 CONTROLS = ("permuted", "uniform", "true")
 OFF, DETECT = "quality-auto-off", "detect"
 OURS, THEIRS = "rpo", "cleanlab"
+FAILED = "the model itself failed"
+NO_MODEL = f"ValueError: {FAILED}"  # the reason that a control then gives
 
 
 def quality_outcomes(names: Sequence[str], fold: Fold, seed: int) -> dict[str, Outcome]:
@@ -70,7 +72,7 @@ def _with_controls(
 
     def control(name: str) -> Measured:
         if not models:
-            raise ValueError("the model itself failed")
+            raise ValueError(FAILED)
         if name == "true":
             return measured(fold, refitted(models["quality"], fold, true_weight(fold), seed))
         return measured(fold, _said(models[name], fold))
