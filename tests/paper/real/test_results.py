@@ -192,6 +192,15 @@ def test_the_page_says_what_failed_and_what_is_not_installed(study, monkeypatch,
     assert "The rules of the Quality models changed between runs (fingerprints f1, f2)" in text
 
 
+def test_only_rows_that_are_judged_have_rules(study):
+    records = records_of(study, plain)
+    for key, run in study.runs.items():
+        if key.row in ("ridge", "hgb"):
+            other = {**records[run.digest].versions, "rules": "another"}
+            records[run.digest] = records[run.digest].model_copy(update={"versions": other})
+    assert make_results(study, records).rules == ("f1",)
+
+
 def test_rows_that_fail_alike_are_one_line(study):
     records = records_of(study, plain)
     reasons = {"forest": "no luck", "quality-auto": "no luck", "quality-auto-uniform": NO_MODEL}
