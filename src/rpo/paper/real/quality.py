@@ -25,8 +25,7 @@ ESTIMATORS = ("linear", "trees", "auto")
 CONTROLS = ("permuted", "uniform", "true")
 OFF, DETECT = "quality-auto-off", "detect"
 OURS, THEIRS = "rpo", "cleanlab"
-FAILED = "the model itself failed"
-NO_MODEL = f"ValueError: {FAILED}"  # the reason that a control then gives
+NO_MODEL = "ValueError: the model itself failed"  # the reason that a control gives then
 
 
 def quality_outcomes(names: Sequence[str], fold: Fold, seed: int) -> dict[str, Outcome]:
@@ -72,7 +71,7 @@ def _with_controls(
 
     def control(name: str) -> Measured:
         if not models:
-            raise ValueError(FAILED)
+            raise ValueError("the model itself failed")
         if name == "true":
             return measured(fold, refitted(models["quality"], fold, true_weight(fold), seed))
         return measured(fold, _said(models[name], fold))
