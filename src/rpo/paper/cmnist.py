@@ -148,7 +148,7 @@ def make(
         seeds=tuple(range(size.seeds)),
         reference=RPO,
         training=training,
-        leave_one_out=size.leave_one_out or leave_one_out,
+        leave_one_out=leave_one_out,
     )
 
 

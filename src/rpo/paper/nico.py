@@ -75,7 +75,7 @@ def heads(data: DataSpec, profile: str, seeds: int | None = None, *, leave_one_o
         seeds=tuple(range(size.seeds)),
         reference=RPO,
         training=Training(hidden=HEAD, steps=size.steps, batch_size=BATCH, dtype="float32"),
-        leave_one_out=size.leave_one_out or leave_one_out,
+        leave_one_out=leave_one_out,
     )
     untuned = replace(
         tuned,

@@ -25,8 +25,7 @@ class Rule:
 def _left_out(measured: Measured) -> float | None:
     if measured.left_out_risk is None:
         raise InputError(
-            "these runs have no leave-one-domain-out score: give --selection leave-one-out to the run itself, "
-            "or use --profile paper"
+            "these runs have no leave-one-domain-out score: give --selection leave-one-out to the run itself"
         )
     known = [risk for risk in measured.left_out_risk if risk is not None]
     return fmean(known) if len(known) == len(measured.left_out_risk) else None

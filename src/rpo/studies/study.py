@@ -107,7 +107,6 @@ class Profile:
 
     seeds: int
     steps: int
-    leave_one_out: bool = False
     grid: int | None = None
     """How many entries of each grid are tried; None for all."""
 
