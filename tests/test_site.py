@@ -84,7 +84,9 @@ def test_home_has_one_picture_and_one_snippet():
     assert len(text.split("\n\n")[1].splitlines()) <= 5
 
 
-@pytest.mark.parametrize("name", ["readings", "quality-weights", pytest.param("real", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["table1", "readings", "quality-weights", pytest.param("real", marks=pytest.mark.slow)]
+)
 def test_a_page_is_what_its_records_say(name, tmp_path, monkeypatch):
     """The command printed on the page, from the records beside it, gives the page and the tables beside it again."""
     page = DOCS / "results" / f"{name}.md"
