@@ -2,6 +2,9 @@
 
 import csv
 import io
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -42,13 +45,23 @@ def hand_made(study, accuracy):
     return found
 
 
-def test_every_combination_is_a_reading_and_the_paper_profile_has_them_all():
+def test_the_paper_profile_is_a_half_in_which_all_pairs_of_choices_occur_equally_often():
     study = readings("paper", seeds=2)
-    assert len(study.every) == len(set(study.every)) == 2 * 2 * 2 * 3 * 2 * 3
+    assert len(study.every) == len(set(study.every)) == 2 * 2 * 2 * 3 * 2 * 3 / 2
+    for one, other in combinations(study.factors, 2):
+        pairs = Counter((dict(reading)[one.name], dict(reading)[other.name]) for reading in study.every)
+        assert set(pairs) == set(product(one.levels, other.levels))
+        assert len(set(pairs.values())) == 1
     # Trained once for both kinds of test labels, and for both ways to choose: 5 rows of two values, 6 of one.
-    assert len(study.runs()) == 2 * 2 * 3 * 2 * (5 * 2 + 6) * 2
+    assert len(study.runs()) == 2 * 2 * 3 * 2 * (5 * 2 + 6) * 2 / 2
     assert {run.training.steps for run in study.runs()} == {200, 500}
     assert len({run.data.model_dump_json() for run in study.runs()}) == 12
+
+
+def test_every_combination_is_a_reading_unless_halved():
+    study = replace(readings("paper", seeds=2), half=False)
+    assert len(study.every) == len(set(study.every)) == 2 * 2 * 2 * 3 * 2 * 3
+    assert len(study.runs()) == 2 * 2 * 3 * 2 * (5 * 2 + 6) * 2
 
 
 def test_what_is_trained_on_does_not_depend_on_test_labels():

@@ -13,9 +13,10 @@ def readings(asked: Asked) -> None:
     """Colored-MNIST as the paper may have meant it: in which share of readings is RPO better, and than what?
 
     A reading fills in what the paper does not say: whether test labels are turned, before or after colouring, how many
-    rows bad cells keep, which cells are bad, how long is trained, in which form and by which rule. All of them are run
-    on the small digits by RPO, its halves, its controls and IRM + lip. 'quick' has twelve readings and three seeds,
-    'paper' 144 and ten. The same command continues an interrupted study.
+    rows bad cells keep, which cells are bad, how long is trained, in which form and by which rule. They are run on
+    the small digits by RPO, its halves, its controls and IRM + lip. 'quick' has twelve readings and three seeds,
+    'paper' 72 and ten: a half of all combinations, in which every two choices occur together. The same command
+    continues an interrupted study.
 
     [bold]Examples[/bold]
 
