@@ -65,13 +65,10 @@ def heads(data: DataSpec, profile: str, seeds: int | None = None, *, leave_one_o
     [('photos', 31), ('photos-literal', 33)]
     """
     size = get_profile(PROFILES, profile, seeds)
-    settings = {f"setting {SETTING}": with_options(data, setting=SETTING)}
-    if profile == "paper":
-        settings["clean"] = with_options(data, setting=0)
     tuned = Study(
         name=data.name,
         rows=size.cut((*comparison(), *fair())),
-        settings=columns(settings),
+        settings=columns({f"setting {SETTING}": with_options(data, setting=SETTING)}),
         seeds=tuple(range(size.seeds)),
         reference=RPO,
         training=Training(hidden=HEAD, steps=size.steps, batch_size=BATCH, dtype="float32"),

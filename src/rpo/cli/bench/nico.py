@@ -40,7 +40,7 @@ def nico(
 
     Features of a frozen backbone are computed once and cached. Every method trains an MLP on them, as the paper does
     and with equal tuning for all; a few also train a small network on the pixels. 'quick' takes about ten minutes on
-    two cores; 'paper' uses ten seeds, and clean data in addition. The same command continues an interrupted study.
+    two cores; 'paper' uses ten seeds. The same command continues an interrupted study.
 
     [bold]Examples[/bold]
 
