@@ -73,7 +73,7 @@ CONTROLS = (PERMUTED, UNIFORM, SAME_FORM)
 
 @dataclass(frozen=True)
 class Profile:
-    """How much is varied: levels of each of `FACTORS`, steps, all combinations or a half of them; over how many seeds."""
+    """How much is varied: levels of each of `FACTORS`, steps, all combinations or a half; over how many seeds."""
 
     seeds: int
     levels: tuple[int, int, int, int]
