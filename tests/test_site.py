@@ -85,7 +85,13 @@ def test_home_has_one_picture_and_one_snippet():
 
 
 @pytest.mark.parametrize(
-    "name", ["table1", "readings", "quality-weights", pytest.param("real", marks=pytest.mark.slow)]
+    "name",
+    [
+        "table1",
+        "readings",
+        "quality-weights",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("cmnist", "real")),
+    ],
 )
 def test_a_page_is_what_its_records_say(name, tmp_path, monkeypatch):
     """The command printed on the page, from the records beside it, gives the page and the tables beside it again."""
