@@ -108,7 +108,8 @@ def test_a_page_is_what_its_records_say(name, tmp_path, monkeypatch):
     page, records = (results / f"{MADE[name][0]}.md", results / "records" / f"{MADE[name][1]}.jsonl.gz")
     text = page.read_text(encoding="utf-8")
     made = rf"(<!-- ({name}[\w-]*): begin -->)((?:(?!: end -->).)*?[mM]ade by `(rpo bench .*?)`.*?)(<!-- \2: end -->)"
-    (words,) = {found[3] for found in re.findall(made, text, flags=re.S)}
+    sections = re.findall(made, text, flags=re.S)
+    (words,) = {section[3] for section in sections}
     copy = tmp_path / "docs" / "results" / page.name
     copy.parent.mkdir(parents=True)
     copy.write_text(re.sub(made, r"\1\n\5", text, flags=re.S), encoding="utf-8")
@@ -120,7 +121,7 @@ def test_a_page_is_what_its_records_say(name, tmp_path, monkeypatch):
     assert not stop.value.code
     assert copy.read_text(encoding="utf-8") == text
     tables = list((copy.parent / "tables").glob("*.csv"))
-    assert tables
+    assert {table.name for table in tables} == set(re.findall(r"tables/([\w-]+\.csv)", str(sections)))
     for table in tables:
         assert table.read_text(encoding="utf-8") == (page.parent / "tables" / table.name).read_text(encoding="utf-8")
 
