@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from rpo.paper import ablation, cmnist, nico, quality_weights, severity, table1
-from rpo.studies.figures import MOST_PANELS, View, panels_of, spread
+from rpo.studies.figures import MOST_PANELS, View, panels_of
 from rpo.studies.page import BEST, marks, put, put_study, short_table
 from rpo.studies.results import make_results
 from rpo.studies.selection import get_rule
@@ -70,11 +70,6 @@ def test_figures_are_small_files_and_always_the_same_bytes(name, tmp_path):
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     assert first[0].read_bytes().startswith(b"\x89PNG")
     assert first[1].read_text().startswith("<?xml")
-
-
-def test_labels_are_moved_apart_in_their_order():
-    assert spread([0.3, 0.1, 0.31, 0.32], gap=0.05) == pytest.approx([0.26, 0.1, 0.31, 0.36])
-    assert spread([], gap=1) == []
 
 
 def test_panels_are_as_the_settings_say_or_one_a_metric():

@@ -77,7 +77,7 @@ def theory(
             progress.advance(task)
     lines = words.conclusions(tables)
     if written:
-        write_whole(out / "index.md", words.page(lines, written))
+        write_whole(out / "index.md", words.page(lines, written, eta=eta, lam=lambdas[0]))
     if as_json:
         said = {"conclusions": lines, "figures": [str(path) for path in written]}
         typer.echo(json.dumps(tables | said, ensure_ascii=False, indent=1))

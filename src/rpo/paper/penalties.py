@@ -18,7 +18,8 @@ from rpo.io import Bar, Show
 from rpo.methods import get_method
 from rpo.paper.cmnist import BATCH, HIDDEN, LITERAL, PROFILES
 from rpo.paper.data.colored import DOMAINS, Setting, colored_setting
-from rpo.studies.figures import MOST_PANELS, WIDTH
+from rpo.studies.drawing import WIDTH
+from rpo.studies.figures import MOST_PANELS
 from rpo.studies.page import link, put
 from rpo.studies.problems import load
 from rpo.studies.specification import DataSpec

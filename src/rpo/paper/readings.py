@@ -21,7 +21,7 @@ from pydantic import JsonValue
 from rpo.exceptions import InputError
 from rpo.functional.significance import SURE, compare, holm
 from rpo.paper.cmnist import BATCH, FAIR, HIDDEN, LIP, PEN, PERMUTED, RPO, SAME_FORM, UNIFORM, comparison, fair, literal
-from rpo.studies.figures import FAINT, INKS, WIDTH
+from rpo.studies.drawing import FAINT, INKS, WIDTH
 from rpo.studies.results import make_results, seeds_text
 from rpo.studies.selection import get_rule
 from rpo.studies.specification import DataSpec, Run, Training

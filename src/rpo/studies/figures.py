@@ -3,7 +3,6 @@
 And `View`, how a study is shown: which rules, under which name and title, beside which quoted figures, in which words.
 """
 
-import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import stdtrit
 
-from rpo.io import write_whole
+from rpo.studies.drawing import FAINT, INKS, MARKS, WIDTH, name_lines, save
 from rpo.studies.metrics import METRICS
 from rpo.studies.results import Cell, Correction, Results, make_results
 from rpo.studies.selection import RULES, Rule, get_rule
@@ -25,17 +24,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-WIDTH = 8.0  # inches, whatever is drawn: at 800 pixels a point of type is a pixel and a half
-DPI = 150
 MOST_PANELS = 3
 MARKS_A_LINE = 3
 MOST_MARKS = 5  # beyond these, settings of a panel are faint dots about their mean
 DECADE = 10.0  # values that span more are on a log axis
-# Told apart without colour as well, by their marks.
-INKS = ("#1f4e8c", "#c77b0a", "#2a8c62", "#b04a6e", "#6b4fa0", "#4a9bb5", "#7f7f7f")
-MARKS = ("o", "D", "^", "s", "v", "P", "X")
 CONFIDENCE = 0.95
-FAINT, TEXT, RULE = "#9aa4af", "#333333", "#dddddd"
+TEXT, RULE = "#333333", "#dddddd"
 
 
 @dataclass(frozen=True)
@@ -67,45 +61,6 @@ def half_width(cell: Cell) -> float:
     return float(stdtrit(n - 1, (1 + CONFIDENCE) / 2) * cell.deviation / np.sqrt(n))
 
 
-def save(figure: "Figure", folder: Path, name: str) -> list[Path]:
-    """The figure as PNG and SVG; the same figure gives the same bytes: no date, no random identifiers."""
-    import matplotlib as mpl
-
-    paths = []
-    with mpl.rc_context({"svg.hashsalt": "rpo", "svg.fonttype": "path"}):
-        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)
-            paths.append(folder / f"{name}.{kind}")
-            write_whole(paths[-1], buffer.getvalue())
-    return paths
-
-
-def spread(values: Sequence[float], gap: float) -> list[float]:
-    """The values moved apart as little as it takes for labels beside them not to overlap, in the same order.
-
-    >>> spread([0.5, 0.51, 0.9], gap=0.1)
-    [0.455, 0.555, 0.9]
-    """
-    order = sorted(range(len(values)), key=lambda i: values[i])
-    blocks: list[tuple[float, list[int]]] = []  # centre of a block of labels that touch, and who is in it
-    for i in order:
-        blocks.append((values[i], [i]))
-        while len(blocks) > 1 and _end(blocks[-2], gap, 1) > _end(blocks[-1], gap, -1):
-            (_, above), (_, below) = blocks.pop(), blocks.pop()
-            members = [*below, *above]
-            blocks.append((sum(values[j] for j in members) / len(members), members))
-    placed = dict.fromkeys(order, 0.0)
-    for centre, members in blocks:
-        for place, i in enumerate(members):
-            placed[i] = round(centre + (place - (len(members) - 1) / 2) * gap, 9)
-    return [placed[i] for i in range(len(values))]
-
-
-def _end(block: tuple[float, list[int]], gap: float, side: int) -> float:
-    return block[0] + side * len(block[1]) * gap / 2 - side * 1e-12
-
-
 def curves_figure(results: Results, curves: Sequence[Curve]) -> "Figure":
     """A panel for each curve, settings being points on it; lines are named where they end."""
     from matplotlib.figure import Figure
@@ -126,13 +81,9 @@ def curves_figure(results: Results, curves: Sequence[Curve]) -> "Figure":
     bottom, top = axes[0].get_ylim()
     axes[0].set_ylim(max(0.0, bottom), min(1.0, top))
     axes[0].set_ylabel("accuracy in the test domain", fontsize=9)
-    bottom, top = axes[0].get_ylim()
     last = curves[-1]
     ends = [results.cell(row.label, last.label(last.values[-1])).mean for row in rows]
-    known = [(row.label, ink, end) for row, ink, end in zip(rows, INKS, ends, strict=False) if not math.isnan(end)]
-    for (label, ink, _), height in zip(known, spread([end for *_, end in known], 0.06 * (top - bottom)), strict=True):
-        place = {"xy": (1.04, (height - bottom) / (top - bottom)), "xycoords": "axes fraction"}
-        axes[-1].annotate(label, **place, color=ink, fontsize=8, va="center", annotation_clip=False)
+    name_lines(axes[-1], [(row.label, ink, end) for row, ink, end in zip(rows, INKS, ends, strict=False)])
     return figure
 
 

@@ -45,6 +45,7 @@ def test_nothing_is_said_of_nothing():
 def test_every_figure_is_on_the_page():
     figures = [Path("out/two-words-profiles.svg"), Path("out/two-words-lambda.svg")]
     assert [words.split(":")[0] for _, words in index(figures)] == ["two-words"] * 2
-    text = page(["It is so."], figures)
+    text = page(["It is so."], figures, eta=1.0, lam=1e-4)
+    assert "drawn at η = 1; bias and variance at λ = 0.0001." in text
     assert "- It is so.\n" in text
     assert "](two-words-lambda.svg)" in text

@@ -35,7 +35,7 @@ def penalties(
     from rpo.paper.cmnist import numbers_of
     from rpo.paper.penalties import MOST_DRAWN, found_in, lines_of, penalties_figure, put_on_page, to_csv
     from rpo.paper.penalties import penalties as find
-    from rpo.studies.figures import save
+    from rpo.studies.drawing import save
     from rpo.studies.records import read_file, write_file
 
     numbers = numbers_of(settings)

@@ -28,7 +28,7 @@ def readings(asked: Asked) -> None:
 
     from rpo.io import console, write_whole
     from rpo.paper import readings as study
-    from rpo.studies.figures import save
+    from rpo.studies.drawing import save
     from rpo.studies.page import link, put
 
     made = study.readings(asked.profile, seeds=asked.seeds)

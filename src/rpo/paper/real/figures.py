@@ -7,7 +7,7 @@ import numpy as np
 from rpo.paper.real.planting import SETTINGS
 from rpo.paper.real.results import RealResults
 from rpo.paper.real.study import CONTROLS, MAIN, QUALITY, ROWS
-from rpo.studies.figures import INKS, MARKS, WIDTH
+from rpo.studies.drawing import INKS, MARKS, WIDTH
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

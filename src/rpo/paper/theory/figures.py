@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -14,8 +13,10 @@ from rpo.paper.theory.montecarlo import monte_carlo
 from rpo.paper.theory.optimal import optimal_lambda, optimal_rho
 from rpo.paper.theory.problem import Problem
 from rpo.paper.theory.risk import Risk, exact_risk, expected_risk
+from rpo.studies.drawing import WIDTH, name_lines, save
 
-PRINTED, CORRECTED, EXACT, SIMULATED = "#c1440e", "#3aa0f0", "#222222", "#8a8f98"
+PRINTED, CORRECTED, EXACT, SIMULATED = "#c1440e", "#1f7fd0", "#222222", "#757b84"
+SIMULATION = "Monte Carlo ± 2 s.e."
 STYLES: dict[str, dict[str, Any]] = {
     "printed": {"color": PRINTED, "linewidth": 1.6},
     "exact": {"color": EXACT, "linewidth": 3.0},
@@ -44,14 +45,15 @@ def profiles(problem: Problem, eta: float, lam: float, *, repetitions: int = 400
     for axes, centre, width, label in bands:
         axes.fill_between(
             problem.x[keep], (centre - width)[keep], (centre + width)[keep],
-            color=SIMULATED, alpha=0.35, linewidth=0, label="Monte-Carlo ± 2 s.e.",
+            color=SIMULATED, alpha=0.35, linewidth=0,
         )  # fmt: skip
         for name, risk in curves.items():
             axes.plot(problem.x[keep], getattr(risk, label)[keep], label=name, **STYLES[name])
         axes.set_xlabel("x")
         axes.set_ylabel(label)
     right.set_ylim(bottom=0)
-    _legend(figure, left, f"{problem.name}: η = {eta:g}, λ = {lam:g}")
+    ends = [(name, STYLES[name]["color"], float(risk.variance[-1])) for name, risk in curves.items()]
+    name_lines(right, [*ends, (SIMULATION, SIMULATED, float(simulated.variance[-1]))])
     return figure
 
 
@@ -74,13 +76,13 @@ def risk_against_lambda(problem: Problem, eta: float) -> Figure:
             (optimal_lambda(problem, eta, method="derived"), CORRECTED, "o", "λ derived"),
         )
         for lam, color, marker, label in choices:
-            axes.plot(
-                lam, exact_risk(problem, eta, lam, 1.0).risk,
-                marker=marker, color=color, markersize=8, linestyle="none", label=label, zorder=5,
-            )  # fmt: skip
+            place = (lam, exact_risk(problem, eta, lam, 1.0).risk)
+            axes.plot(*place, marker=marker, color=color, markersize=7, linestyle="none", label=label, zorder=5)
+            axes.annotate(label, place, (6, -6), textcoords="offset points", color=color, fontsize=8, va="top")
     axes.set_xlabel("λ")
     axes.set_ylabel("risk")
-    _legend(figure, axes, f"{problem.name}: η = {eta:g}")
+    axes.margins(y=0.15)  # room for the names of the marks
+    name_lines(axes, [(name, style["color"], risks[-1][name].risk) for name, style in STYLES.items()])
     return figure
 
 
@@ -94,17 +96,17 @@ def rho_choices(problem: Problem) -> Figure:
     """
     figure, (left, right) = _canvas(2)
     keep = _thin(problem)
+    ends: list[tuple[str, str, float]] = []
     for e in range(problem.domains):
-        shade = 0.4**e
-        suffix = f" of domain {e + 1}" if problem.domains > 1 else ""
-        left.plot(problem.x[keep], problem.density[e, keep], color=CORRECTED, alpha=shade, label=f"r{suffix}")
-        left.plot(
-            problem.x[keep], problem.noise[e, keep], color=PRINTED, alpha=shade, linestyle=":", label=f"σ{suffix}"
-        )
-    left.set_ylim(0, 1.35 * max(problem.density.max(), problem.noise.max()))  # room for the legend
+        suffix = f", domain {e + 1}" if problem.domains > 1 else ""
+        kinds = (("r", problem.density[e], CORRECTED, "-"), ("σ", problem.noise[e], PRINTED, ":"))
+        for symbol, values, color, style in kinds:
+            left.plot(problem.x[keep], values[keep], color=color, alpha=0.4**e, linestyle=style)
+            ends.append((f"{symbol}{suffix}", color, float(values[-1])))
+    left.set_ylim(0, 1.1 * max(problem.density.max(), problem.noise.max()))
     left.set_xlabel("x")
     left.set_ylabel("density and noise")
-    left.legend(loc="upper center", ncols=2, frameon=False, fontsize=8)
+    name_lines(left, ends)
     edges = np.linspace(0, 1, problem.groups + 1)
     choices = {
         "printed": optimal_rho(problem, method="paper"),
@@ -117,7 +119,7 @@ def rho_choices(problem: Problem) -> Figure:
     right.set_ylim(bottom=0)
     right.set_xlabel("x")
     right.set_ylabel("ρ, mean one")
-    _legend(figure, right, problem.name)
+    name_lines(right, [(names.get(name, name), STYLES[name]["color"], float(rho[-1])) for name, rho in choices.items()])
     return figure
 
 
@@ -134,18 +136,13 @@ def write(
         >>> [file.name for file in files]
         ['cosine-profiles.svg', 'cosine-lambda.svg', 'cosine-rho.svg']
     """
-    out.mkdir(parents=True, exist_ok=True)
     drawn: dict[str, Callable[[], Figure]] = {
         "profiles": lambda: profiles(problem, eta, lam, repetitions=repetitions, seed=seed),
         "lambda": lambda: risk_against_lambda(problem, eta),
         "rho": lambda: rho_choices(problem),
     }
     for name, draw in drawn.items():
-        path = out / f"{problem.name}-{name}.svg"
-        # A fixed salt and no date: the same figure is the same file.
-        with rc_context({"svg.hashsalt": "rpo", "svg.fonttype": "path"}):
-            draw().savefig(path, metadata={"Date": None})
-        yield path
+        yield from save(draw(), out, f"{problem.name}-{name}", kinds=["svg"])
 
 
 def _three_ways(problem: Problem, eta: float, lam: float) -> dict[str, Risk]:
@@ -158,25 +155,13 @@ def _three_ways(problem: Problem, eta: float, lam: float) -> dict[str, Risk]:
 
 
 def _canvas(panels: int) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(4.6 * panels, 3.6), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
     axes = [figure.add_subplot(1, panels, 1 + i) for i in range(panels)]
     for each in axes:
         each.spines[["top", "right"]].set_visible(False)
+        each.tick_params(labelsize=8)
         each.grid(alpha=0.25)
     return figure, axes
-
-
-def _legend(figure: Figure, axes: Axes, title: str) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(
-        handles,
-        labels,
-        loc="outside lower center",
-        ncols=len(labels) if len(labels) < 5 else 3,
-        frameon=False,
-        fontsize=9,
-    )
-    figure.suptitle(title, fontsize=11)
 
 
 def _thin(problem: Problem) -> NDArray[np.intp]:

@@ -90,7 +90,9 @@ def index(figures: Sequence[Path]) -> list[tuple[Path, str]]:
     return found
 
 
-def page(lines: Sequence[str], figures: Sequence[Path]) -> str:
+def page(lines: Sequence[str], figures: Sequence[Path], *, eta: float, lam: float) -> str:
     """The conclusions and the figures, as a page in the folder of the figures."""
     shown = [f"## {words}\n\n![{words}]({path.name})" for path, words in index(figures)]
-    return "\n\n".join(["# Theorem 1 and Proposition 1, checked", "\n".join(f"- {line}" for line in lines), *shown, ""])
+    drawn = f"Bias, variance and risk are drawn at η = {eta:g}; bias and variance at λ = {lam:g}."
+    title = "# Theorem 1 and Proposition 1, checked"
+    return "\n\n".join([title, "\n".join(f"- {line}" for line in lines), drawn, *shown, ""])
