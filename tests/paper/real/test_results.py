@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rpo.functional.significance import paired
-from rpo.paper.real.page import failures, section
+from rpo.paper.real.page import beside, failures, section
 from rpo.paper.real.quality import NO_MODEL
 from rpo.paper.real.results import bootstrap, make_results, ratios_of, undone_of
 from rpo.paper.real.study import ROWS, real_study
@@ -217,6 +217,12 @@ def test_a_page_of_every_row_is_below_two_thousand_words(tmp_path):
     found = make_results(study, {**records_of(study, lambda key: 1.0)})
     text = section(found, "rpo bench real", (tmp_path / "a.png",) * 2, tmp_path / "page.md", "")
     assert words_of(text) < 2_000
+    for name, table in beside(found).items():
+        assert f"(tables/{name}.csv)" in text
+        shares = {f"{share} % bad {what}" for share in (10, 30, 50) for what in ("domains", "cells")}
+        assert shares <= set(table.columns if "learner" in table else table["setting"])
+    assert "| 30 % bad domains |" in text
+    assert "| 50 % bad domains |" not in text
     apart = ("detect", "-true", "-permuted", "-uniform")  # columns of their own, or what these are relative to
     for row in ROWS.values():
         assert row.label in text or row.name.endswith(apart)

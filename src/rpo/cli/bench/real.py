@@ -60,11 +60,11 @@ def real(asked: Asked, tables: Tables = "", frozen: Frozen = "") -> None:
 
 
 def _write(asked: Asked, results: "RealResults", frozen: str) -> "list[Path]":
-    """The figures, every error and the page; the paths."""
+    """The figures, every error, and the page with the tables beside it; the paths."""
     from rpo.io import write_whole
     from rpo.paper.real.figures import curve_figure, dots_figure
-    from rpo.paper.real.page import section
-    from rpo.studies.figures import save
+    from rpo.paper.real.page import beside, section, tables_folder
+    from rpo.studies.drawing import save
     from rpo.studies.page import put
 
     folder = asked.figures or asked.folder
@@ -73,6 +73,8 @@ def _write(asked: Asked, results: "RealResults", frozen: str) -> "list[Path]":
     for path, table in zip(files, (results.errors, results.summary, results.gains), strict=True):
         write_whole(path, table.to_csv(index=False))
     page = asked.page or asked.folder / "real.md"
+    for name, table in beside(results).items():
+        write_whole(tables_folder(page) / f"{name}.csv", table.to_csv(index=False))
     put(page, "real", section(results, asked.command, (dots[0], curve[0]), page, frozen))
     return [*dots, *curve, *files, page]
 

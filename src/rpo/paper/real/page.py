@@ -1,4 +1,7 @@
-"""The page of the study: the answer first, then tables, figures and how it was done; all from the records."""
+"""The page of the study: the answer first, then tables, figures and how it was done; all from the records.
+
+A page shows the settings of `ON_THE_PAGE`; the tables beside it have them all.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,16 +18,39 @@ from rpo.paper.real.words import answer, figure_of, shown
 from rpo.studies.page import link
 
 UNDONE = (
-    "The share of the damage that weights undo. Damage is the increase of the error, with uniform weights, that the "
-    "planted noise causes on the same folds, summed over tables (above 100 %: the error is below that without noise). "
-    "What weights from the true noise do not undo is information that the noise has destroyed."
+    "[The share of the damage that weights undo, as CSV]({}). Damage is the increase of the error, with uniform "
+    "weights, that the planted noise causes on the same folds, summed over tables (above 100 %: the error is below "
+    "that without noise). What weights from the true noise do not undo is information that the noise has destroyed."
 )
 WAYS = {"quality": "judged", "permuted": "permuted", "true": "true noise"}
+ON_THE_PAGE = [SETTINGS[name].words for name in (CLEAN, "domains-30", "cells-30", "scarce", "confounder")]
+NOTHING = "There are no results for this setting yet."
+
+
+def beside(results: RealResults) -> dict[str, pd.DataFrame]:
+    """The tables of every setting, that a page has no room for, by their names; those without results are left out."""
+    tables = {
+        "real-settings": settings_table(results),
+        "real-weights": gains_table(results),
+        "real-undone": undone_table(results),
+        "real-detection": detection_table(results),
+    }
+    return {name: table for name, table in tables.items() if len(table)}
+
+
+def tables_folder(page: Path) -> Path:
+    """Where the tables beside a page are."""
+    return page.parent / "tables"
 
 
 def section(results: RealResults, command: str, figures: tuple[Path, Path], page: Path, frozen: str) -> str:
     """The page between its marks."""
     dots, curve = (link(path, page) for path in figures)
+    every = beside(results)
+    places = {name: link(tables_folder(page) / f"{name}.csv", page) for name in every}
+    tables = {
+        name: f"{_markdown(_brief(table))}\n\n[All settings as CSV]({places[name]})" for name, table in every.items()
+    }
     stock = ", ".join(ROWS[name].label for name in BEST_OF)
     blocks = [
         f"Made by `{command}`.",
@@ -34,28 +60,28 @@ def section(results: RealResults, command: str, figures: tuple[Path, Path], page
         "## Tables as they are",
         f"Error relative to the best of {stock} on the same folds. The best is known only afterwards, so 1.00 is "
         "what you would get by always choosing the right one. `pip install 'rpo[real]'` installs missing libraries.",
-        summary_table(results, CLEAN),
+        _markdown(table) if len(table := summary_table(results, CLEAN)) else NOTHING,
         _listed(failures(results)),
         "## With planted problems",
         "Geometric mean of the same ratio.",
-        settings_table(results),
+        tables.get("real-settings", NOTHING),
         "## The weights and their controls",
         "Error relative to uniform weights, geometric mean over tables: judged weights, the same weights permuted "
         "between cells, and weights from the noise that was planted.",
-        gains_table(results),
-        UNDONE if len(results.undone) else "",
-        undone_table(results),
+        tables.get("real-weights", NOTHING),
+        UNDONE.format(places["real-undone"]) if "real-undone" in places else "",
         "## When does quality matter?",
         "The same ratio by the unevenness of a table, for all settings together. Unevenness is computed from the "
         "judged weights: the share of the rows that they cost, 1 − (Σw)²/(nΣw²); it is 0 if all weights are equal.",
-        curve_table(results),
+        _markdown(curve_table(results)),
         f"![Gain against unevenness]({curve})",
         "## Detection of what was planted",
         "AUC, mean over tables, and the number of tables on which ours is higher. cleanlab gets out-of-sample "
         "predictions of a random forest; its score for a domain is the mean over the rows.",
-        detection_table(results),
-        "## How",
+        tables.get("real-detection", NOTHING),
+        '<details markdown="1"><summary>Protocol, seeds and versions</summary>',
         _listed(protocol(results, frozen)),
+        "</details>",
     ]
     return "\n\n".join(block for block in blocks if block)
 
@@ -64,17 +90,23 @@ def _listed(lines: Sequence[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _markdown(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    rule = f"|---|{'---:|' * (len(heads) - 1)}"
-    return "\n".join([f"| {' | '.join(heads)} |", rule, *(f"| {' | '.join(line)} |" for line in lines)])
+def _markdown(table: pd.DataFrame) -> str:
+    rule = f"|---|{'---:|' * (table.shape[1] - 1)}"
+    lines = (f"| {' | '.join(line)} |" for line in table.itertuples(index=False))
+    return "\n".join([f"| {' | '.join(map(str, table))} |", rule, *lines])
 
 
-def summary_table(results: RealResults, setting: str) -> str:
+def _brief(table: pd.DataFrame) -> pd.DataFrame:
+    """The settings that the page shows: columns of a table by learner, lines of a table by setting."""
+    if "learner" in table:
+        return table[[name for name in table if name in ("learner", *ON_THE_PAGE)]]
+    return table[table["setting"].isin(ON_THE_PAGE)]
+
+
+def summary_table(results: RealResults, setting: str) -> pd.DataFrame:
     """A line per row, by section, best first; weights have a table of their own with their controls."""
     table = results.summary[results.summary["setting"] == setting]
     table = table[[ROWS[name].section != CONTROLS or name == OFF for name in table["row"]]]
-    if not len(table):
-        return "There are no results for this setting yet."
     lines = []
     for part in dict.fromkeys(row.section for row in ROWS.values()):
         some = table[[ROWS[name].section == part for name in table["row"]]].sort_values("mean")
@@ -86,22 +118,21 @@ def summary_table(results: RealResults, setting: str) -> str:
             figures = (shown(one["mean"], one["low"], one["high"]), f"{one['median']:.2f}", f"{one['worst']:.2f}")
             lines.append([ROWS[one["row"]].label, *figures, *counts])
         lines += [[ROWS[name].label, f"{results.study.missing[name]} is not installed", *[""] * 5] for name in gone]
-    return _markdown(["", "geometric mean (95 %)", "median", "worst", "won", "lost", "tables"], lines)
+    heads = ["learner", "geometric mean (95 %)", "median", "worst", "won", "lost", "tables"]
+    return pd.DataFrame(lines if len(table) else [], columns=heads)
 
 
-def settings_table(results: RealResults) -> str:
+def settings_table(results: RealResults) -> pd.DataFrame:
     """A line per row, a column per setting with a problem; controls are in a table of their own."""
     known = [name for name in SETTINGS if name != CLEAN and (results.summary["setting"] == name).any()]
-    if not known:
-        return "There are no results for this setting yet."
     means = {(one["row"], one["setting"]): one["mean"] for one in results.summary.to_dict("records")}
     rows = [name for name in ROWS if ROWS[name].section != CONTROLS and any((name, one) in means for one in known)]
     nothing = float("nan")
     lines = [[ROWS[name].label, *(shown(means.get((name, setting), nothing)) for setting in known)] for name in rows]
-    return _markdown(["", *(SETTINGS[name].words for name in known)], lines)
+    return pd.DataFrame(lines, columns=["learner", *(SETTINGS[name].words for name in known)])
 
 
-def gains_table(results: RealResults) -> str:
+def gains_table(results: RealResults) -> pd.DataFrame:
     """A line per setting; of each estimator the weights as judged with their interval, permuted and true."""
     gains = results.gains
     estimators = [name for name in ESTIMATORS if (gains["estimator"] == name).any()]
@@ -115,14 +146,13 @@ def gains_table(results: RealResults) -> str:
                 *(shown(figure_of(some[way])[0]) for way in ("permuted", "true")),
             ]
         lines.append(line)
-    return _markdown(["", *(f"{name}, {words}" for name in estimators for words in WAYS.values())], lines)
+    heads = [f"{name}, {words}" for name in estimators for words in WAYS.values()]
+    return pd.DataFrame(lines, columns=["setting", *heads])
 
 
-def undone_table(results: RealResults) -> str:
+def undone_table(results: RealResults) -> pd.DataFrame:
     """A line per setting with noise; of each estimator what judged weights undo of the damage, and true ones."""
     found = {(one["estimator"], one["setting"]): one for one in results.undone.to_dict("records")}
-    if not found:
-        return ""
     estimators, settings = (
         [name for name in some if any(name in key for key in found)] for some in (ESTIMATORS, SETTINGS)
     )
@@ -134,14 +164,14 @@ def undone_table(results: RealResults) -> str:
         for setting in settings
     ]
     heads = [f"{name}, {words}" for name in estimators for words in ("judged", "true noise")]
-    return _markdown(["", *heads], lines)
+    return pd.DataFrame(lines, columns=["setting", *heads])
 
 
 def _percent(found: Mapping[Any, Any] | None, way: str) -> str:
     return "–" if found is None else f"{100 * found[way]:.0f} %"
 
 
-def curve_table(results: RealResults) -> str:
+def curve_table(results: RealResults) -> pd.DataFrame:
     """A line per bin of unevenness, a column per estimator, with the number of cases."""
     curve = results.curve.to_dict("records")
     estimators = list(dict.fromkeys(one["estimator"] for one in curve))
@@ -152,14 +182,14 @@ def curve_table(results: RealResults) -> str:
             found = next((one for one in curve if (one["estimator"], one["to"]) == (name, high)), None)
             line.append("–" if found is None else _with_cases(found))
         lines.append(line)
-    return _markdown(["unevenness", *estimators], lines)
+    return pd.DataFrame(lines, columns=["unevenness", *estimators])
 
 
 def _with_cases(one: Mapping[Any, Any]) -> str:
     return f"{shown(one['ratio'], one['low'], one['high'])}, {_count(one['cases'], 'case')}"
 
 
-def detection_table(results: RealResults) -> str:
+def detection_table(results: RealResults) -> pd.DataFrame:
     """A line per setting; of corrupted domains and rows our AUC, cleanlab's, and on how many tables ours is higher."""
     kinds = [what for what in ("domains", "rows") if (results.detection["what"] == what).any()]
     lines = []
@@ -169,7 +199,8 @@ def detection_table(results: RealResults) -> str:
             here = (results.detection["setting"] == setting) & (results.detection["what"] == what)
             line += _detected(results.detection[here].pivot_table(index="table", columns="way", values="auc"))
         lines.append(line)
-    return _markdown(["", *(f"{what}, {said}" for what in kinds for said in ("rpo", THEIRS, "ours higher"))], lines)
+    heads = [f"{what}, {said}" for what in kinds for said in ("rpo", THEIRS, "ours higher")]
+    return pd.DataFrame(lines, columns=["setting", *heads])
 
 
 def _detected(wide: pd.DataFrame) -> list[str]:
