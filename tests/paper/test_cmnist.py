@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from rpo.exceptions import InputError
+from rpo.functional.significance import holm
 from rpo.methods import methods
 from rpo.paper.ablation import PRINTED, ablation
 from rpo.paper.cmnist import (
@@ -98,14 +99,15 @@ def test_settings_by_words():
         cmnist(methods="few")
 
 
-def hand_made(view, means):
-    """A table of two seeds whose cells have the given means; 0.5 for the others."""
+def hand_made(view, means, noise=None):
+    """A table whose cells have the given means, 0.5 for the others, and noise of a row's own over its seeds."""
     study = view.study
     records = {}
     for row, setting in study.cells():
         for seed in study.seeds:
             for run in study.candidates(row, setting, seed):
-                value = means.get(row.label, 0.5) + (0.001 if seed else -0.001)
+                own = (noise or {}).get(row.label)
+                value = means.get(row.label, 0.5) + (own[seed] if own else 0.001 if seed else -0.001)
                 test = {"test": {"accuracy": value, "auc": value}}
                 measured = Measured(validation_risk=[0.6] * 3, validation_irm=[0.1] * 3, test=test)
                 records[run.digest] = Record(run=run, status="done", measured=measured, seconds=0, versions={})
@@ -121,7 +123,7 @@ def test_words_either_way():
     words = "\n".join(untuned.words(hand_made(untuned, {RPO: 0.3, PERMUTED: 0.4})))
     assert "not above the best comparison method" in words
     assert "better than 0 of 27" in words
-    assert "no evidence that it matters where the penalties are" in words
+    assert "no evidence that the placement of the penalties helps" in words
 
 
 def test_many_settings_go_down_the_page():
@@ -135,9 +137,29 @@ def test_many_settings_go_down_the_page():
         assert text.count("Bad Domain") == 12 * times
         assert "0.700" in text
     assert "Setting 14 (Mixup), AUC" in to_csv(table)
-    (line, _) = tuned.words(table)
+    line, said = tuned.words(table)
     assert "RPO has the best mean in 28 of 28 columns" in line
     assert "than ERM + l2 28 and 0" in line
+    assert "of 56 comparisons, RPO differs with p < 0.05 in 56 by Welch's test (better in 56, worse in 0); " in said
+    assert said.endswith("permuted or made uniform on 28 of 28 columns.")
+    _, said = tuned.words(hand_made(tuned, {RPO: 0.3, PERMUTED: 0.1}))
+    assert "in 56 by Welch's test (better in 28, worse in 28); " in said
+
+
+def test_differences_from_controls_are_also_corrected_for_their_number():
+    tuned, _ = cmnist(settings="1", digits="sklearn", seeds=5)
+    noise = [0.0, 0.02, -0.02, 0.01, -0.01]
+    table = hand_made(tuned, {RPO: 0.5, PERMUTED: 0.522}, {PERMUTED: noise, "IRM + lip": noise[::-1]})
+    p = [
+        table.cell(label, s.label).comparison.p_paired
+        for label in ("IRM + lip", PERMUTED)
+        for s in table.study.settings
+    ]
+    assert sum(value < 0.05 for value in p) == 2
+    assert sum(value < 0.05 for value in holm(p)) == 0
+    said = next(line for line in tuned.words(table) if line.startswith("Controls"))
+    assert "; 2 by the paired test: RPO, penalties permuted on Setting 1 (Bad Domain), accuracy (0.522 " in said
+    assert "After Holm's correction, 0 by the paired test." in said
 
 
 def test_ablation_beside_the_papers_figures():

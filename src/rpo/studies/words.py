@@ -1,8 +1,8 @@
 """What results show, in plain words made from their own figures, whichever way they fall."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from rpo.functional.significance import SURE
+from rpo.functional.significance import SURE, holm
 from rpo.studies.metrics import METRICS
 from rpo.studies.results import Cell, Results
 from rpo.studies.study import Setting
@@ -46,34 +46,56 @@ def across(results: Results, section: str) -> str:
 
 def controls(results: Results, what: str, same: Iterable[str], own: Iterable[str]) -> str:
     """Where the reference differs from its controls, by Welch's test and by the paired one, which sees smaller
-    differences since the seeds are shared. `what` names them; `own` are its own penalties dealt out otherwise."""
+    differences since the seeds are shared; and what is left of that after a correction for so many comparisons.
+
+    `what` names them; `own` are its own penalties dealt out otherwise. Of many settings it says how many, not which.
+    """
     same, own = list(same), list(own)
-    cells = [(label, s, results.cell(label, s.label)) for label in (*same, *own) for s in results.study.settings]
+    every = [(label, s, results.cell(label, s.label)) for label in (*same, *own) for s in results.study.settings]
     name = results.study.reference
-    found: dict[str, list[str]] = {"Welch's": [], "the paired": []}
-    better = set()
-    for label, setting, cell in cells:
-        if cell.comparison is None:
-            continue
-        for test, p in (("Welch's", cell.p), ("the paired", cell.comparison.p_paired)):
-            if p is not None and p < SURE:
-                text = METRICS[setting.metric].text
-                reference = results.cell(name, setting.label).mean
-                found[test].append(
-                    f"{label} on {setting.label} ({text(cell.mean)} against {text(reference)}, p = {p:.2g})"
-                )
-                if label in own and is_worse(cell, setting):
-                    better.add(setting.label)
-    words = "; ".join(
-        f"{len(which)} by {test} test{': ' if which else ''}{', '.join(which)}" for test, which in found.items()
+    paired = [None if cell.comparison is None else cell.comparison.p_paired for *_, cell in every]
+    words, better = [], set()
+    for test, p in (("Welch's", [cell.p for *_, cell in every]), ("the paired", paired)):
+        found = _significant(every, p)
+        words.append(f"{len(found)} by {test} test{_which(results, found) if found else ''}")
+        better |= {setting.label for label, setting, cell, _ in found if label in own and is_worse(cell, setting)}
+    left = _significant(every, holm(paired))
+    line = (
+        f"Controls ({what}): of {len(every)} comparisons, {name} differs with p < {SURE} in {'; '.join(words)}. "
+        f"After Holm's correction, {len(left)} by the paired test{_named(results, left) if left else ''}."
     )
-    line = f"Controls ({what}): of {len(cells)} comparisons, {name} differs with p < {SURE} in {words}."
     if better:
-        return f"{line} It is better than its own penalties permuted or made uniform on {listed(sorted(better))}."
+        where = f"{len(better)} of {len(results.study.settings)} columns" if results.tall else listed(sorted(better))
+        return f"{line} It is better than its own penalties permuted or made uniform on {where}."
     return (
         f"{line} It is nowhere better, by either test, than its own penalties permuted or made uniform: there is no "
-        "evidence that it matters where the penalties are, and not only how strong they are."
+        "evidence that the placement of the penalties helps, and not only their strength."
     )
+
+
+Compared = tuple[str, Setting, Cell]
+Found = tuple[str, Setting, Cell, float]
+
+
+def _significant(every: Sequence[Compared], p: Sequence[float | None]) -> list[Found]:
+    return [(*one, value) for one, value in zip(every, p, strict=True) if value is not None and value < SURE]
+
+
+def _which(results: Results, found: Sequence[Found]) -> str:
+    """Of many settings in how many the reference is better and worse; of few which they are."""
+    if not results.tall:
+        return _named(results, found)
+    better = sum(is_worse(cell, setting) for _, setting, cell, _ in found)
+    return f" (better in {better}, worse in {len(found) - better})"
+
+
+def _named(results: Results, found: Sequence[Found]) -> str:
+    own = {setting.label: results.cell(results.study.reference, setting.label).mean for _, setting, *_ in found}
+    parts = []
+    for label, setting, cell, p in found:
+        text = METRICS[setting.metric].text
+        parts.append(f"{label} on {setting.label} ({text(cell.mean)} against {text(own[setting.label])}, p = {p:.2g})")
+    return f": {', '.join(parts)}"
 
 
 def is_worse(cell: Cell, setting: Setting) -> bool:
