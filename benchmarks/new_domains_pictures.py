@@ -93,7 +93,7 @@ def main() -> None:
     tables = json.loads(file.read_text())["tables"]
     folder.mkdir(parents=True, exist_ok=True)
     for name, draw in {"intervals": intervals, "checks": checks, "adapting": adapting}.items():
-        save(draw(tables), folder, name)
+        save(draw(tables), folder, name, kinds=["png"])
 
 
 if __name__ == "__main__":

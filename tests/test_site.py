@@ -21,6 +21,7 @@ pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="the documentation is 
 
 PAGES = sorted(DOCS.rglob("*.md")) + [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")]
 MOST_WORDS, RESULTS_WORDS = 2500, 2000
+MOST_BYTES = 150_000  # of a figure
 # Minutes or hours as printed; their options are taken, and nothing is trained.
 SHORTER = {"compare": ["--seeds", "2", "--steps", "5", "--jobs", "1"], "bench": ["--dry-run"]}
 
@@ -56,6 +57,17 @@ def test_no_page_is_long(page):
     """Tables and code counted, as `wc -w` does; the reference grows when the site is built."""
     most = RESULTS_WORDS if page.parent.name == "results" else MOST_WORDS
     assert len(page.read_text(encoding="utf-8").split()) < most
+
+
+def test_every_figure_is_shown_and_small_and_nothing_but_a_figure():
+    """Of a figure in two forms one is shown."""
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    figures = [path for kind in ("png", "svg", "jpg") for path in (DOCS / "figures").rglob(f"*.{kind}")]
+    assert len(figures) > 30
+    for path in figures:
+        assert any(f"{path.stem}.{kind})" in text for kind in ("png", "svg", "jpg")), path
+        assert path.stat().st_size <= MOST_BYTES, path
+        assert b"<metadata" not in path.read_bytes(), path
 
 
 def test_every_page_is_in_the_navigation():

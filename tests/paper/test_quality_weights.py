@@ -85,9 +85,8 @@ def test_words_say_where_the_weights_win_and_where_not():
     means = {WEIGHTS: 1.0, IRM: 2.0, PERMUTED: 0.5, UNIFORM: 1.5}
     table = make_results(view.study, records(view, means), get_rule("formula"), title="t", correction="holm")
     said = summary(table)
-    missed = ", ".join(f"{label} ({PERMUTED})" for label in ("Cigar 30 %", "Cigar 50 %", "Wage 30 %"))
-    assert said[0].startswith(f"{WEIGHTS}: better with p < 0.01 in 8 of 12 comparisons")
-    assert missed in said[0]
+    each = f"than {IRM} in 4 of 4, than {PERMUTED} in 0 of 4, than {UNIFORM} in 4 of 4"
+    assert said[0].startswith(f"{WEIGHTS}: better with p < 0.01 in 8 of 12 comparisons ({each}), worse in 4 (paired")
     assert view.answers == 1  # a page has the answer alone
     assert f"{WEIGHTS} compared with {IRM}: better on Cigar 30 % (" in said[1]
     assert f"{WEIGHTS} compared with {PERMUTED}: better on none of the sets; worse on Cigar 30 %" in said[2]
@@ -104,6 +103,7 @@ def test_the_same_figures_are_no_win():
         )
     said = summary(make_results(view.study, made, get_rule("formula"), title="t", correction="holm"))
     assert "in 0 of 6 comparisons" in said[0]
+    assert "worse in 0 (paired" in said[0]
 
 
 def test_the_weights_and_their_controls_differ_in_what_rows_count_alone():

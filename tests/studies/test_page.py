@@ -24,7 +24,7 @@ VIEWS = {
         severity.view(severity.severity(seeds=2, digits="sklearn")),
         *nico.heads(nico.stand_in(), "paper", 2),
         nico.through(nico.stand_in(), "quick", 2),
-        *quality_weights.quality_weights(seeds=2),
+        *(view for kind in quality_weights.KINDS for view in quality_weights.quality_weights(seeds=2, kinds=kind)),
     )
 }
 
@@ -52,6 +52,8 @@ def test_figures_have_three_panels_at_most_and_nothing_but_data(name):
     figure = view.figure(results)
     assert 1 <= len(figure.axes) <= MOST_PANELS
     assert figure.get_size_inches()[0] == 8
+    figure.draw_without_rendering()
+    assert min(axis.get_position().width for axis in figure.axes) > 0.6 / len(figure.axes)
     said = texts_of(figure)
     for words in ("Adam", "seeds", "float", "selection"):
         assert words not in said
@@ -121,15 +123,22 @@ def test_a_section_is_short_and_everything_is_beside_it(name, tmp_path):
     assert len(cells) == 2 * len(view.study.rows) * len(view.study.settings)
 
 
-def test_a_page_of_many_studies_has_means_of_a_few_rows(tmp_path):
-    (view,) = quality_weights.quality_weights(seeds=2, kinds="plain", methods="main")
+@pytest.mark.parametrize("methods", ["main", "all"])
+def test_a_page_of_several_studies_has_means_of_a_few_rows(methods, tmp_path):
     page = tmp_path / "page.md"
-    put_study(page, view, [drawn_by_lot(view)], "rpo bench some", tmp_path / "some.svg")
+    for view in quality_weights.quality_weights(seeds=2, kinds="plain,clean", methods=methods):
+        put_study(page, view, [drawn_by_lot(view)], "rpo bench some", tmp_path / "some.svg")
     text = page.read_text()
-    assert len(text.split()) < 450  # every comparison lost, and named
+    assert len(text.split()) < 900  # every comparison lost, and named
     assert "| Cigar 10 % |" in text
     assert "±" not in text
-    assert "means over seeds 0, 1." in text
+    assert text.count("means over seeds 0, 1.") == 2
+    heads = [line for line in text.splitlines() if line.startswith("| | RPO-weights |")]
+    known = " weights by the true noise |" if methods == "all" else ""
+    assert heads == [
+        f"| | RPO-weights | weights uniform | weights permuted |{known} IRM + lip |",
+        "| | RPO-weights | weights uniform | weights permuted | IRM + lip |",  # clean rows have no noise to know
+    ]
 
 
 def test_the_page_keeps_what_people_wrote(small, tmp_path):

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 MOST_PANELS = 3
 MARKS_A_LINE = 3
+LABEL = 30  # characters of a row's name; longer ones take two lines
+LETTER, MARK = 4.6, 20.0  # points that a letter beside the axes and a mark take, about
 MOST_MARKS = 5  # beyond these, settings of a panel are faint dots about their mean
 DECADE = 10.0  # values that span more are on a log axis
 CONFIDENCE = 0.95
@@ -115,28 +118,37 @@ def dots_figure(results: Results) -> "Figure":
     figure = Figure(figsize=(WIDTH, 0.9 + 0.2 * len(rows)), layout="constrained")
     shares = all(METRICS[setting.metric].larger_is_better for setting in results.study.settings)
     axes = figure.subplots(1, len(panels), sharex=shares, sharey=True, squeeze=False)[0]
+    labels = [fill(row.label, LABEL) for row in rows]
+    beside = LETTER * max(len(line) for label in labels for line in label.splitlines())
+    room = (72 * WIDTH - beside) / len(panels)
     for axis, (name, settings) in zip(axes, panels.items(), strict=True):
-        _draw_panel(axis, results, settings)
+        _draw_panel(axis, results, settings, room)
         metric = METRICS[settings[0].metric]
         mixed = len({setting.metric for setting in settings}) > 1
         axis.set_xlabel("" if name == metric.words or mixed else metric.words, fontsize=9)
-        axis.set_title(name, fontsize=10, loc="left", pad=4 + 13 * _lines_of_marks(settings))
+        axis.set_title(name, fontsize=10, loc="left", pad=4 + 13 * _lines_of_marks(settings, room))
         for place in _borders(results):
             axis.axhline(place, color=RULE, linewidth=0.8)
         axis.set_ylim(len(rows) - 0.4, -0.6)
         axis.tick_params(axis="x", labelsize=8)
         axis.tick_params(axis="y", length=0)
         axis.spines[["top", "right", "left"]].set_visible(False)
-    axes[0].set_yticks(range(len(rows)), [row.label for row in rows], fontsize=8.5)
+    axes[0].set_yticks(range(len(rows)), labels, fontsize=8.5, linespacing=0.95)
     for label, row in zip(axes[0].get_yticklabels(), rows, strict=True):
         label.set_color(TEXT)
         label.set_fontweight("bold" if row.label == results.study.reference else "normal")
     return figure
 
 
-def _lines_of_marks(settings: Sequence[Setting]) -> int:
+def _lines_of_marks(settings: Sequence[Setting], room: float) -> int:
     """How many lines the names of a panel's marks take; none where they need no names."""
-    return math.ceil(len(settings) / MARKS_A_LINE) if 1 < len(settings) <= MOST_MARKS else 0
+    return math.ceil(len(settings) / _marks_a_line(settings, room)) if 1 < len(settings) <= MOST_MARKS else 0
+
+
+def _marks_a_line(settings: Sequence[Setting], room: float) -> int:
+    """How many names of marks fit side by side above a panel that is so many points wide."""
+    widest = max(MARK + LETTER * len(setting.mark or setting.label) for setting in settings)
+    return max(1, min(MARKS_A_LINE, int(room / widest)))
 
 
 def _borders(results: Results) -> list[float]:
@@ -145,12 +157,12 @@ def _borders(results: Results) -> list[float]:
     return [sum(sizes[:i]) - 0.5 for i in range(1, len(sizes))]
 
 
-def _draw_panel(axis: "Axes", results: Results, settings: Sequence[Setting]) -> None:
+def _draw_panel(axis: "Axes", results: Results, settings: Sequence[Setting], room: float) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     drawn = _draw_many(axis, results, settings) if len(settings) > MOST_MARKS else _draw_few(axis, results, settings)
-    if _lines_of_marks(settings):
-        _name_marks(axis, settings)
+    if _lines_of_marks(settings, room):
+        _name_marks(axis, settings, room)
     errors = not any(METRICS[setting.metric].larger_is_better for setting in settings)
     if errors and drawn and min(drawn) > 0 and max(drawn) > DECADE * min(drawn):
         axis.set_xscale("log")
@@ -199,7 +211,7 @@ def _ends(cell: Cell, setting: Setting) -> tuple[float, float]:
     return max(low, 0.2 * cell.mean), high  # above zero, where a log axis has it too
 
 
-def _name_marks(axis: "Axes", settings: Sequence[Setting]) -> None:
+def _name_marks(axis: "Axes", settings: Sequence[Setting], room: float) -> None:
     """The marks of a panel with their names, in their colours, between its title and its first row."""
     from matplotlib.lines import Line2D
 
@@ -208,8 +220,8 @@ def _name_marks(axis: "Axes", settings: Sequence[Setting]) -> None:
         for setting, ink, mark in zip(settings, INKS, MARKS, strict=False)
     ]
     axis.legend(
-        handles=handles, loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=MARKS_A_LINE, frameon=False, fontsize=8,
-        labelcolor="linecolor", handletextpad=0.1, columnspacing=0.9, borderpad=0.1,
+        handles=handles, loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=_marks_a_line(settings, room),
+        frameon=False, fontsize=8, labelcolor="linecolor", handletextpad=0.1, columnspacing=0.9, borderpad=0.1,
     )  # fmt: skip
 
 

@@ -68,15 +68,17 @@ def _write(asked: Asked, results: "RealResults", frozen: str) -> "list[Path]":
     from rpo.studies.page import put
 
     folder = asked.figures or asked.folder
-    dots, curve = save(dots_figure(results), folder, "real"), save(curve_figure(results), folder, "real-unevenness")
+    # Thousands of dots: as SVG these would be larger than their page.
+    (dots,) = save(dots_figure(results), folder, "real", kinds=["png"])
+    (curve,) = save(curve_figure(results), folder, "real-unevenness", kinds=["png"])
     files = [asked.folder / "errors.csv", asked.folder / "summary.csv", asked.folder / "gains.csv"]
     for path, table in zip(files, (results.errors, results.summary, results.gains), strict=True):
         write_whole(path, table.to_csv(index=False))
     page = asked.page or asked.folder / "real.md"
     for name, table in beside(results).items():
         write_whole(tables_folder(page) / f"{name}.csv", table.to_csv(index=False))
-    put(page, "real", section(results, asked.command, (dots[0], curve[0]), page, frozen))
-    return [*dots, *curve, *files, page]
+    put(page, "real", section(results, asked.command, (dots, curve), page, frozen))
+    return [dots, curve, *files, page]
 
 
 def _plain(value: object) -> object:
@@ -124,4 +126,4 @@ def _print(results: "RealResults", written: "list[Path]") -> None:
         console().print(table)
     for line in answer(results):
         typer.echo(f"- {line.replace('**', '')}")
-    typer.echo(f"\nThe figure is {written[0]}, the page {written[-1]}; records are in {written[4].parent}.")
+    typer.echo(f"\nThe figure is {written[0]}, the page {written[-1]}; records are in {written[-2].parent}.")
