@@ -66,9 +66,9 @@ def full_size(rounds: int) -> list[Row]:
 
 def profile() -> list[Row]:
     """What `rpo bench cmnist --dry-run` says of the quick profile; nothing if MNIST is not to be had."""
-    from rpo.paper.cmnist import cmnist
-    from rpo.studies.runner import plan
-    from rpo.studies.store import Store
+    from rpo_lab.cmnist import cmnist
+    from rpo_lab.runner.runner import plan
+    from rpo_lab.runner.store import Store
 
     runs = {run.digest: run for view in cmnist("quick") for run in view.study.runs()}
     try:

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 import rpo
-from rpo.datasets import make_confounded
-from rpo.datasets.confounded import Confounded
+from rpo_lab.data.confounded import Confounded, make_confounded
 
 HIDDEN, STEPS = (16,), 400  # of networks, as in Table 1
 COLUMNS = tuple(product(("cigar", "wage"), ("clean", "mix")))

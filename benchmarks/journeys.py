@@ -30,7 +30,7 @@ def journey(words: list[str]) -> tuple[int, int]:
     """The files and the functions that a command enters, counted in this process."""
     import rpo
     from rpo.cli import main
-    from rpo.paper.table1 import PROFILES
+    from rpo_lab.table1 import PROFILES
 
     for module in walk_packages(rpo.__path__, "rpo."):  # so that nothing is imported on the way
         import_module(module.name)

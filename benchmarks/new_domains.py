@@ -21,17 +21,17 @@ from numpy.typing import NDArray
 from scipy.stats import kstest
 
 from rpo import QualityClassifier, QualityRegressor
-from rpo.datasets import load_real
-from rpo.datasets.recipes import recipes
-from rpo.frames import prepare
-from rpo.functional.effects import Effects
-from rpo.models.adapting import adapted, effects_of
-from rpo.models.inputs import numbers
-from rpo.models.local_noise import FLAT
-from rpo.models.new_domains import outputs_of
-from rpo.models.reference import Reference
-from rpo.tables.new_domain import Training, against
-from rpo.tables.new_sums import NewRows, new_domains, new_sums
+from rpo._models.adapting import adapted, effects_of
+from rpo._models.against import Training, against
+from rpo._models.local_noise import FLAT
+from rpo._models.new_domains import outputs_of
+from rpo._models.new_sums import NewRows, new_domains, new_sums
+from rpo._models.reference import Reference
+from rpo._stats.effects import Effects
+from rpo._table import prepare
+from rpo._table.encoding import numbers
+from rpo_lab.data.real import load_real
+from rpo_lab.data.recipes import recipes
 
 LEVELS = (0.8, 0.9)
 LABELLED = (10, 30, 100)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rpo.studies.drawing import INKS, MARKS, save
+from rpo_lab.runner.drawing import INKS, MARKS, save
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -28,10 +28,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rpo import QualityClassifier, QualityRegressor
-from rpo.datasets import load_real
-from rpo.datasets.recipes import recipes
-from rpo.frames import Prepared, prepare
+from rpo._table import Prepared, prepare
 from rpo.grouping.folds import folds_by_group
+from rpo_lab.data.real import load_real
+from rpo_lab.data.recipes import recipes
 
 FOLDS, MOST_ALONE = 5, 8
 DEVIATIONS, WRONG = 3.0, 0.4

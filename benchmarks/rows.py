@@ -18,13 +18,13 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.timing import Row, row
-from rpo.io import one_thread
-from rpo.judging.many.sums import Sums
-from rpo.tables.dataset import Dataset, open_dataset
-from rpo.tables.drawing import Counting, Drawing
-from rpo.tables.measuring import Measuring
-from rpo.tables.passes import passed
-from rpo.tables.streaming import Running, draw, measuring_of
+from rpo._io import one_thread
+from rpo._judging.measuring import Measuring
+from rpo._judging.sums import Sums
+from rpo._streaming import Running, draw, measuring_of
+from rpo._table.dataset import Dataset, open_dataset
+from rpo._table.passes import passed
+from rpo._table.sampling import Counting, Drawing
 
 FILE_ROWS = 1_000_000
 COMMAND = [sys.executable, "-c", "from rpo.cli import main; main()"]
@@ -95,7 +95,7 @@ def workers(dataset: Dataset, quick: bool) -> list[Row]:
     """Two processes over one on eight parts, each pass over all columns; no more can be had than cores are idle."""
     from functools import partial
 
-    from rpo.studies.workers import shared
+    from rpo._workers import shared
 
     parts = dataset.parts * (4 if quick else 16)
     many = Dataset(dataset.name, parts, dataset.schema, dataset.fingerprint)

@@ -18,16 +18,16 @@ from distributed import LocalCluster
 
 from benchmarks.ours import stepper, table
 from benchmarks.timing import Row, medians, row
+from rpo._cluster.scheduler import connect
 from rpo.engine.adam import adam_start
 from rpo.engine.checkpoint import Kept, write_checkpoint
 from rpo.engine.fingerprint import digest
 from rpo.engine.trained import Snapshot
-from rpo.studies.cluster import Cluster, results
-from rpo.studies.runner import execute, plan
-from rpo.studies.scheduler import connect
-from rpo.studies.specification import DataSpec, Run, Training
-from rpo.studies.stacks import run_stack
-from rpo.studies.store import Record, Store
+from rpo_lab.runner.cluster import Cluster, results
+from rpo_lab.runner.runner import execute, plan
+from rpo_lab.runner.specification import DataSpec, Run, Training
+from rpo_lab.runner.stacks import run_stack
+from rpo_lab.runner.store import Record, Store
 
 WIDTH = 4  # runs of a stack
 
@@ -155,9 +155,9 @@ def watch():
     while True:
         most[0] = max(most[0], anonymous())
         time.sleep(0.01)
-import torch, rpo.tables.model, rpo.tables.parquet
+import torch, rpo._models.table_model, rpo._table.parquet
 from rpo.cli import main
-rpo.tables.parquet.MANY_ROWS = int(sys.argv.pop())
+rpo._table.parquet.MANY_ROWS = int(sys.argv.pop())
 before = anonymous()
 threading.Thread(target=watch, daemon=True).start()
 start, used = time.perf_counter(), time.process_time()

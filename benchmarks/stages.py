@@ -6,8 +6,8 @@ import torch
 
 from benchmarks.timing import Row, medians, row
 from rpo.engine import Config, mlp, train
-from rpo.studies.problems import load
-from rpo.studies.specification import DataSpec
+from rpo_lab.runner.problems import load
+from rpo_lab.runner.specification import DataSpec
 
 
 def rows(quick: bool = False) -> list[Row]:

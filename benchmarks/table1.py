@@ -20,7 +20,7 @@ from benchmarks.timing import Row, row
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from rpo.studies.specification import Run
+    from rpo_lab.runner.specification import Run
 
 STEPS = 400
 LIPSCHITZ, INVARIANT = ("erm-lip", "irm-lip", "rpo"), ("irm-l2", "irm-lip", "rpo", "har")
@@ -30,8 +30,8 @@ SAME_COST = {"rpo-pen": "rpo", "rpo-lip": "rpo", "rpo-permuted": "rpo", "rpo-uni
 
 def rows(quick: bool = False) -> list[Row]:
     """The ratio for the `paper` profile, from one sample of each kind of run, weighted by how many there are."""
-    from rpo.paper.table1 import table1
-    from rpo.studies.stacks import pack, run_stack
+    from rpo_lab.runner.stacks import pack, run_stack
+    from rpo_lab.table1 import table1
 
     study = table1("paper")
     kinds: dict[tuple[str, str, bool], list[Run]] = {}
@@ -53,14 +53,14 @@ def rows(quick: bool = False) -> list[Row]:
         result.append(row(name, alone / stacked, aim="shown by method"))
     # The command and its two workers start once each, whatever the number of runs; a sample pays its share.
     share = sum(map(len, kinds.values())) / len(study.runs())
-    ours += 3 * share * _cpu([sys.executable, "-c", "import rpo.studies.runner"])
+    ours += 3 * share * _cpu([sys.executable, "-c", "import rpo_lab.runner.runner"])
     name = f"table 1, {'two kinds of runs' if quick else 'paper profile'}: CPU of one process a training over ours"
     return [row(name, field / ours, aim="at least 10"), *result]
 
 
 def _field(method: str, run: "Run", domains: int) -> float:
     """CPU seconds of one training on so many domains in a process of its own."""
-    from rpo.studies.problems import load
+    from rpo_lab.runner.problems import load
 
     train = load(run.data, run.seed).train
     with tempfile.TemporaryDirectory() as folder:

@@ -58,7 +58,7 @@ def large(n: int) -> pd.DataFrame:
 
 
 def _reading(path: Path) -> float:
-    from rpo.tables import read_table
+    from rpo._table.reading import read_table
 
     start = time.process_time()
     read_table(path)

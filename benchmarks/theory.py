@@ -5,10 +5,10 @@ from functools import partial
 import numpy as np
 
 from benchmarks.timing import Row, medians, row
-from rpo.paper.theory import Problem, monte_carlo, problems, solve_1d, tridiagonal
-from rpo.paper.theory.montecarlo import draw_labels
-from rpo.paper.theory.problem import Array
-from rpo.paper.theory.solver import make_functional
+from rpo_lab.theory import Problem, monte_carlo, problems, solve_1d, tridiagonal
+from rpo_lab.theory.montecarlo import draw_labels
+from rpo_lab.theory.problem import Array
+from rpo_lab.theory.solver import make_functional
 
 ETA, LAM, RHO = 1.0, 1e-3, 1.0
 REPETITIONS = 200
@@ -39,7 +39,7 @@ def rows(quick: bool = False) -> list[Row]:
 
 
 def stacked(problem: Problem) -> Array:
-    """The variance profile by :func:`rpo.paper.theory.monte_carlo`."""
+    """The variance profile by :func:`rpo_lab.theory.monte_carlo`."""
     return monte_carlo(problem, ETA, LAM, RHO, repetitions=REPETITIONS).variance
 
 

@@ -19,10 +19,10 @@ from sklearn.model_selection import cross_val_predict
 
 import rpo
 from benchmarks.real import DEVIATIONS, noisy
-from rpo.datasets import load_real
-from rpo.datasets.recipes import recipes
-from rpo.frames import prepare
+from rpo._table import prepare
 from rpo.grouping.folds import folds_by_group
+from rpo_lab.data.real import load_real
+from rpo_lab.data.recipes import recipes
 
 FOLDS = 3
 TABLES = tuple(recipe.name for recipe in recipes() if recipe.task == "regression")

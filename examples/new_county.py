@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import rpo
-from rpo.models.intervals import coverage
 
 
 def main(folder: Path = Path("out")) -> None:
@@ -20,7 +19,7 @@ def main(folder: Path = Path("out")) -> None:
     new = np.isin(counties, np.unique(counties)[::5])
     model = rpo.QualityRegressor("linear", verbose=False).fit(X[~new], y[~new], domains=counties[~new])
     print(f"Fitted to {len(model.domains_)} counties. Coverage of intervals on held-out counties:")
-    print(coverage(model).round(2).to_string(index=False))
+    print(model.coverage_.round(2).to_string(index=False))
 
     interval = model.predict_interval(X[new], level=0.9)
     inside = (interval[:, 0] <= y[new]) & (y[new] <= interval[:, 1])

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 import rpo
-from rpo.paper.data.photos import photos
+from rpo_lab.data.photos import photos
 
 sys.path.insert(0, str(Path(__file__).parent / "own_method"))
 

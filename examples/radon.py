@@ -9,25 +9,21 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 import rpo
-from rpo.frames import prepare
-from rpo.report import write_report
-from rpo.tables.model import decision_words
 
 
 def main(folder: Path = Path("out")) -> None:
     """Fit a model, which also judges the table; print a summary and write the page."""
     radon = rpo.datasets.load_radon()
-    frame = radon.frame[[*radon.features, radon.target, str(radon.domain)]]
-    ready = prepare(frame, target=radon.target, domain=radon.domain)
-    model = rpo.QualityRegressor().fit_prepared(ready)
+    frame = radon.frame
+    model = rpo.QualityRegressor().fit(frame[[*radon.features]], frame[radon.target], domains=frame[radon.domain])
     assert model.quality_ is not None
     print(f"Radon: {len(frame)} homes, {len(model.domains_)} counties, target {radon.target}.\n")
     print("The data:", *model.quality_.summary, sep="\n- ")
-    print("\nThe model:", *decision_words(model), sep="\n- ")
+    print("\nThe model:", *model.summary_, sep="\n- ")
     expected = model.expected_error_.rename(index={"quality": "this model"})
     print(f"\nRoot mean squared error in an unseen county:\n{expected.round(3).to_string()}")
     folder.mkdir(parents=True, exist_ok=True)
-    write_report(model.quality_, folder / "radon.html", title="Radon in Minnesota", model=model)
+    model.report(folder / "radon.html", title="Radon in Minnesota")
     print(f"\nThe data-quality page: {folder / 'radon.html'}")
 
     figure = Figure(figsize=(6, 2.4), layout="constrained")

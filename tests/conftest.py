@@ -3,17 +3,21 @@
 import json
 import os
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import settings
 
+from rpo._saving.folders import MANIFEST, manifest_of
+from rpo.cli import main
 from rpo.engine.drawing import Seeded
 from rpo.exceptions import InputError
-from rpo.folders import MANIFEST, manifest_of
 from rpo.methods import REGISTRY, get_method
-from rpo.paper.data.mnist import fetch_mnist
+from rpo_lab.data.mnist import fetch_mnist
+
+Command = Callable[..., tuple[int, str, str]]
 
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
 settings.register_profile("rpo", deadline=None, derandomize=bool(os.environ.get("CI")))
@@ -86,3 +90,17 @@ def no_global_generator():
     now = np.random.get_state(legacy=False)["state"]  # noqa: NPY002
     same = now["pos"] == before[1]["state"]["pos"] and np.array_equal(now["key"], before[1]["state"]["key"])
     assert same, "NumPy's own generator was used: give a generator"
+
+
+@pytest.fixture
+def command(monkeypatch, capsys) -> Command:
+    """Run `rpo …`; its exit code, standard output and standard error."""
+
+    def run(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["rpo", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        out, err = capsys.readouterr()
+        return int(stop.value.code or 0), out, err
+
+    return run

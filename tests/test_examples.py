@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rpo.exceptions import InputError
-from rpo.paper.data.cifar import load_cifar
+from rpo_lab.data.cifar import load_cifar
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

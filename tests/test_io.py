@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from rpo._io import check_not_input, hold, read_regular, remove_temporaries, replacing, write_whole
 from rpo.exceptions import InputError
-from rpo.io import check_not_input, hold, read_regular, remove_temporaries, replacing, write_whole
 
 
 def test_the_temporary_is_ours_alone_and_goes(tmp_path):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import rpo
+from rpo._mapped import blocks, is_mapped, on_disk
 from rpo.exceptions import InputError
-from rpo.mapped import blocks, is_mapped, on_disk
 
 
 def test_blocks_cover_every_row_once():
@@ -22,7 +22,7 @@ def test_a_mapped_array_gives_the_same_model_and_stays_on_disk(tmp_path, monkeyp
     X, domains = rng.normal(size=(1500, 3)), np.arange(1500) % 3
     np.save(tmp_path / "x.npy", X)
     mapped, made = np.load(tmp_path / "x.npy", mmap_mode="r"), []
-    monkeypatch.setattr("rpo.estimators.base.on_disk", lambda *shape: made.append(on_disk(*shape)) or made[-1])
+    monkeypatch.setattr("rpo._networks.base.on_disk", lambda *shape: made.append(on_disk(*shape)) or made[-1])
     models = [rpo.RPORegressor(steps=20).fit(given, X[:, 0], domains=domains) for given in (X, mapped)]
     assert [len(array) for array in made] == [1500]
     assert np.array_equal(models[0].predict(X), models[1].predict(X))

@@ -56,7 +56,7 @@ def messages(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
 def listing() -> str:
     """All of them: files in alphabetical order, messages in that of the source."""
     lines = []
-    for path in sorted((ROOT / "src" / "rpo").rglob("*.py")):
+    for path in sorted((ROOT / "src").rglob("*.py")):
         found = sorted(messages(ast.parse(path.read_text(encoding="utf-8"))))
         if found:
             lines.append(f"\n{path.relative_to(ROOT).as_posix()}")

@@ -16,7 +16,6 @@ import pytest
 import torch
 
 import rpo
-import rpo.judging
 from rpo.exceptions import CollapseWarning, InputError, OneDomainWarning, OneRowWarning, RPOError, TrainingError
 
 
@@ -75,7 +74,7 @@ def issubclass_of_error(one):
 
 
 # Of results and data that functions return, fields are described one by one where they are defined.
-RETURNED = ("Quality", "Confounded", "Uneven", "Callback", "Table")
+RETURNED = ("Check", "Comparison", "Quality", "Confounded", "Uneven", "Callback", "Table")
 
 
 def test_every_entry_of_the_reference_names_its_parameters_and_has_an_example():
@@ -105,7 +104,7 @@ def test_every_method_of_a_class_in_the_reference_names_its_parameters():
     shown = re.findall(r"^::: rpo\.(\w+)\n    options:\n      members: \[(.*)\]$", page, flags=re.M)
     methods = [(getattr(rpo, name), part) for name, parts in shown for part in parts.split(", ")]
     methods += [(rpo.engine.Callback, name) for name in ("on_step", "on_evaluate", "on_end")]
-    methods += [(rpo.judging.Quality, name) for name in ("figure", "report")]
+    methods += [(rpo.Quality, name) for name in ("figure", "report")]
     lacking = []
     for home, part in methods:
         one = inspect.getattr_static(home, part)
@@ -147,7 +146,7 @@ def test_one_base_class_above_all_errors_and_warnings(kind):
     "code",
     [
         "import rpo; dir(rpo)",
-        "import rpo.exceptions, rpo.io",
+        "import rpo.exceptions, rpo._io",
         *(
             command(*words, "--help")
             for words in ([], ["quality"], ["fit"], ["compare"], ["bench"], ["bench", "table1"])
@@ -166,8 +165,9 @@ def test_a_fit_loads_no_study_and_nothing_of_the_paper(tmp_path):
     rest = ["-m", "rpo", "--steps", "2", "--out", str(tmp_path / "model")]
     loaded = modules_after(command("fit", str(tmp_path / "table.csv"), "-t", "y", "-d", "d", *rest))
     assert (tmp_path / "model").is_dir()
-    assert "rpo.estimators" in loaded
-    assert not {name for name in loaded if name.startswith(("rpo.studies", "rpo.paper", "rpo.report"))}
+    assert "rpo._networks" in loaded
+    loaded = {name for name in loaded if not name.startswith("rpo_lab.cli")}  # the commands' options, nothing they do
+    assert not {name for name in loaded if name.startswith(("rpo_lab.", "rpo._report"))}
 
 
 def test_a_fit_and_a_comparison_train_the_same_network_for_the_same_steps():

@@ -5,7 +5,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from rpo import QualityRegressor
-from rpo.io import one_thread
+from rpo._io import one_thread
 
 
 def numbers(api):

@@ -6,20 +6,23 @@ from typing import Any as _Any
 
 if _TYPE_CHECKING:
     from rpo import datasets, engine, exceptions, functional, grouping, methods
+    from rpo._compare import Comparison, compare
+    from rpo._models import QualityClassifier, QualityRegressor, load
+    from rpo._models.checking import Check, check
+    from rpo._networks import DomainClassifier, DomainRegressor, RPOClassifier, RPORegressor
+    from rpo._networks.sweep import sweep
+    from rpo._quality import Quality, quality
     from rpo.engine import Monitor, Source
-    from rpo.estimators import DomainClassifier, DomainRegressor, RPOClassifier, RPORegressor
-    from rpo.estimators.sweep import sweep
-    from rpo.judging import quality
-    from rpo.models import QualityClassifier, QualityRegressor, load
-    from rpo.studies.comparison import compare
-    from rpo.tables.checking import check
 
 __version__ = "0.2.0"
 
 __all__ = [
+    "Check",
+    "Comparison",
     "DomainClassifier",
     "DomainRegressor",
     "Monitor",
+    "Quality",
     "QualityClassifier",
     "QualityRegressor",
     "RPOClassifier",
@@ -40,19 +43,22 @@ __all__ = [
 ]
 
 _HOMES = {
-    "DomainClassifier": "rpo.estimators",
-    "DomainRegressor": "rpo.estimators",
+    "Check": "rpo._models.checking",
+    "Comparison": "rpo._compare",
+    "DomainClassifier": "rpo._networks",
+    "DomainRegressor": "rpo._networks",
     "Monitor": "rpo.engine",
-    "QualityClassifier": "rpo.models",
-    "QualityRegressor": "rpo.models",
-    "RPOClassifier": "rpo.estimators",
-    "RPORegressor": "rpo.estimators",
+    "Quality": "rpo._quality",
+    "QualityClassifier": "rpo._models",
+    "QualityRegressor": "rpo._models",
+    "RPOClassifier": "rpo._networks",
+    "RPORegressor": "rpo._networks",
     "Source": "rpo.engine",
-    "check": "rpo.tables.checking",
-    "compare": "rpo.studies.comparison",
-    "load": "rpo.models",
-    "quality": "rpo.judging",
-    "sweep": "rpo.estimators.sweep",
+    "check": "rpo._models.checking",
+    "compare": "rpo._compare",
+    "load": "rpo._models",
+    "quality": "rpo._quality",
+    "sweep": "rpo._networks.sweep",
 }
 
 

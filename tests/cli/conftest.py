@@ -1,29 +1,8 @@
-"""Running `rpo …` in this process."""
-
-import sys
-from collections.abc import Callable
+"""A table of homes on disk."""
 
 import numpy as np
 import pandas as pd
 import pytest
-
-from rpo.cli import main
-
-Command = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def command(monkeypatch, capsys) -> Command:
-    """Run `rpo …`; its exit code, standard output and standard error."""
-
-    def run(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["rpo", *map(str, words)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        out, err = capsys.readouterr()
-        return int(stop.value.code or 0), out, err
-
-    return run
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ It says the number of that process, and how it ended.
 import os
 import sys
 
-import rpo.tables.model  # noqa: F401
+import rpo._models.table_model  # noqa: F401
 from rpo import RPORegressor  # noqa: F401
 from rpo.cli import main
 

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rpo.frames import prepare
-from rpo.tables.folder import save_model
-from rpo.tables.model import fit_table
+from rpo._models.table_files import save_model
+from rpo._models.table_model import fit_table
+from rpo._table import prepare
 from tests.report.reading import section_of, strange, values
 
 

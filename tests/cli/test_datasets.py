@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rpo._table import reading
 from rpo.cli.quality import quality
 from rpo.exceptions import InputError
-from rpo.tables import reading
-from tests.studies import clusters
+from tests.lab.runner import clusters
 
 RPO = [sys.executable, "-c", "from rpo.cli import main; main()"]
 ROLES = ("-t", "y", "-d", "site")
@@ -131,7 +131,7 @@ def test_all_rows_are_read_where_that_is_asked_for(command, many):
 
 
 def test_all_rows_on_a_cluster_are_for_trees(command, many, monkeypatch):
-    monkeypatch.setattr("rpo.studies.scheduler.reached", lambda address: address)
+    monkeypatch.setattr("rpo._cluster.scheduler.reached", lambda address: address)
     words = ("fit", many, *ROLES, "--all-rows", "--cluster", "tcp://127.0.0.1:1", "--out", many.parent / "model")
     code, out, err = command(*words, "--method", "linear")
     assert (code, out, err.count("\n")) == (2, "", 1)

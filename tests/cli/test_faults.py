@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from rpo.paper.table1 import table1
-from rpo.studies.runner import plan
-from rpo.studies.specification import sha256
-from rpo.studies.store import Store
+from rpo_lab.runner.runner import plan
+from rpo_lab.runner.specification import sha256
+from rpo_lab.runner.store import Store
+from rpo_lab.table1 import table1
 
 RPO = [sys.executable, "-c", "from rpo.cli import main; main()"]
 BENCH = ["bench", "table1", "--seeds", "2", "--jobs", "1", "--out"]

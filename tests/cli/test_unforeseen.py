@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rpo.tables import reading
+from rpo._table import reading
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def broken(monkeypatch, tmp_path):
         def fail(*_, **__):
             raise error
 
-        monkeypatch.setattr("rpo.judging.quality", fail)
+        monkeypatch.setattr("rpo._quality.quality", fail)
         return ["quality", tmp_path / "t.csv", "-t", "y"]
 
     return breaks

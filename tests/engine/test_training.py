@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import nn
 
+from rpo._io import Bar
 from rpo.engine import Config, make_data, mlp, stack_data, train
 from rpo.exceptions import InputError, TrainingError
 from rpo.functional.losses import sample_loss
-from rpo.io import Bar
 from rpo.methods import methods
 
 SEVEN = ["erm-l2", "erm-lip", "irm-l2", "irm-lip", "rpo", "rpo-pen", "rpo-lip"]
@@ -239,7 +239,7 @@ def test_bad_settings_are_one_line(change, message):
 
 def test_the_progress_bar_waits_two_seconds(monkeypatch, capsys):
     clock = itertools.chain([0.0, 1.0], itertools.repeat(3.0))
-    monkeypatch.setattr("rpo.io.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("rpo._io.time.monotonic", lambda: next(clock))
     with Bar(10, "work", show=True) as bar:
         bar.advance()
         assert bar.bar is None

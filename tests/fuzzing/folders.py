@@ -20,7 +20,7 @@ from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
 import rpo
-from rpo.folders import MANIFEST, manifest_of
+from rpo._saving.folders import MANIFEST, manifest_of
 from tests.fuzzing.cells import TEXTS, Rng, cell, damaged, one_of
 from tests.fuzzing.harness import command, watched
 

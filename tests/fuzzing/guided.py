@@ -16,11 +16,13 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["rpo.tables", "rpo.frames", "rpo.folders", "rpo.plain", "rpo.models.saving"]):
+with atheris.instrument_imports(
+    include=["rpo._table", "rpo._table", "rpo._saving.folders", "rpo._saving.card", "rpo._models.model_files"]
+):
+    from rpo._models.table_files import load_model
+    from rpo._table import prepare
+    from rpo._table.reading import read_table
     from rpo.exceptions import InputError
-    from rpo.frames import prepare
-    from rpo.tables import read_table
-    from rpo.tables.folder import load_model
 
 from tests.fuzzing import folders, tables
 

@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 from rpo.cli import main
-from rpo.datasets import recipes
-from tests.datasets.small_wheel import SPECIFIED, WIDTHS, pickled
+from rpo_lab.data import recipes
+from tests.lab.data.small_wheel import SPECIFIED, WIDTHS, pickled
 
 TABLES = 40
 
@@ -74,8 +74,6 @@ if __name__ == "__main__":
     place = Path(sys.argv[1])
     table(place)
     many_tables(place)
-    import rpo.report
-    import rpo.studies.comparison  # noqa: F401
 
     made = two_models(place)
     for line in sys.stdin:

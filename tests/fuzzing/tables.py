@@ -15,9 +15,9 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
-from rpo.tables import folder as tables_folder
-from rpo.tables import read_table
-from rpo.tables.model import predict_table
+from rpo._models import table_files as tables_folder
+from rpo._models.table_model import predict_table
+from rpo._table.reading import read_table
 from tests.fuzzing.cells import DATES, ENCODINGS, NAMES, NUMBERS, TEXTS, Rng, cell, damaged, one_of
 from tests.fuzzing.harness import Ended, command, watched
 

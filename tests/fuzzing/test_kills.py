@@ -16,11 +16,11 @@ import pandas as pd
 import pytest
 
 import rpo
-from rpo.folders import foreign
-from rpo.studies.table_problem import read_arrays
-from rpo.tables import read_table
-from rpo.tables.folder import load_model
-from rpo.tables.model import predict_table
+from rpo._comparing.table_problem import read_arrays
+from rpo._models.table_files import load_model
+from rpo._models.table_model import predict_table
+from rpo._saving.folders import foreign
+from rpo._table.reading import read_table
 
 ROOT = Path(__file__).parents[2]
 

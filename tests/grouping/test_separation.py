@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from rpo.grouping.found import density_share, noise_share, relative_noise, separation
+from rpo.grouping.search import density_share, noise_share, relative_noise, separation
 
 
 def draw(seed: int, n: int = 600, n_strata: int = 10, n_domains: int = 3):

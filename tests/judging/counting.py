@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from made import TRUTHS, labels, numbers
 
-from rpo.datasets.confounded import make_confounded
-from rpo.judging import quality
+from rpo._quality import quality
+from rpo_lab.data.confounded import make_confounded
 
 LABELS: dict[str, dict[str, Any]] = {
     "alike": {},

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsRegressor
 
+from rpo._learners.crossfit import Problem, sample_by_domain
+from rpo._quality import quality
 from rpo.exceptions import InputError
-from rpo.judging import quality
-from rpo.judging.residuals import Problem, sample_by_domain
 
 
 def table(n=300, seed=0):
@@ -104,7 +104,7 @@ def test_a_method_of_ours_judges_too():
 
 
 def test_a_sample_takes_no_rows_of_weight_zero_and_statistics_see_all_rows(monkeypatch):
-    monkeypatch.setattr("rpo.judging.residuals.MOST_ROWS", 200)
+    monkeypatch.setattr("rpo._learners.crossfit.MOST_ROWS", 200)
     x, y, domain = table(2000)
     y = y + 1.0 * np.random.default_rng(5).normal(size=2000) * (domain == 1)
     weight = np.ones(2000)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from rpo.datasets import make_confounded
-from rpo.judging import quality
-from rpo.judging.noise import NumberNoise
+from rpo._judging.noise import NumberNoise
+from rpo._quality import quality
+from rpo_lab.data.confounded import make_confounded
 
 
 def noise_of(residual, domain):

@@ -184,7 +184,7 @@ def test_with_more_columns_than_rows_of_a_domain_noise_is_still_noise(seed):
 @pytest.mark.parametrize("classes", [False, True])
 def test_rows_that_the_models_did_not_see_make_no_level_surer(classes, monkeypatch):
     """A sample's models are a little off in every domain: with all rows counted that is certain, but no shift."""
-    monkeypatch.setattr("rpo.judging.residuals.MOST_ROWS", 1_000)
+    monkeypatch.setattr("rpo._learners.crossfit.MOST_ROWS", 1_000)
 
     def table(seed, offset):
         rng = np.random.default_rng(seed)
@@ -218,8 +218,8 @@ def test_noise_in_half_of_the_domains_makes_no_feature_suspicious(domains, rows,
 def test_a_feature_beside_which_nothing_varies_is_flagged_and_stays_in_the_fits():
     from dataclasses import replace
 
-    from rpo.frames import prepare
-    from rpo.judging.quality import judge
+    from rpo._quality import judge
+    from rpo._table import prepare
 
     rng = np.random.default_rng(0)
     domain, y = np.repeat(["a", "b", "c", "d"], 200), rng.normal(size=800)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import rpo
-from rpo.functional.conformal import conformal_quantile, row_mass
-from rpo.models.intervals import coverage
+from rpo._models.intervals import coverage
+from rpo._stats.conformal import conformal_quantile, row_mass
 
 
 def made(seed, domains, rows, classes=False):

@@ -7,8 +7,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 import rpo
 from rpo import QualityClassifier, QualityRegressor
+from rpo._models.intervals import half_width, smallest_sets
 from rpo.exceptions import InputError
-from rpo.models.intervals import half_width, smallest_sets
 
 QUICK = {"weights": "off", "screen": "off", "verbose": False}
 

@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import r2_score, recall_score
 
 from rpo import QualityClassifier, QualityRegressor
-from rpo.frames import prepare
+from rpo._table import prepare
 
 TRUTHS = {
     "square": lambda x: x[:, 0] ** 2 + x[:, 1],

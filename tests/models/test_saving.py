@@ -15,11 +15,11 @@ from sklearn.linear_model import Ridge
 
 import rpo
 from rpo import QualityClassifier, QualityRegressor
+from rpo._learners.stack import lightgbm, linear, trees
+from rpo._models.model_files import files_of
+from rpo._saving.folders import write_folder
+from rpo._saving.packing import packed, unpacked
 from rpo.exceptions import InputError
-from rpo.folders import write_folder
-from rpo.models.learners import lightgbm, linear, trees
-from rpo.models.packing import packed, unpacked
-from rpo.models.saving import files_of
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3)) * [1.0, 10.0, 1e-3]

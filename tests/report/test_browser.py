@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import rpo
-from rpo.report import write_report
+from rpo._report import write_report
 
 webdriver = pytest.importorskip("selenium.webdriver")
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 import rpo
-from rpo.report import render
+from rpo._report import render
 
 BAD = "<script>alert(1)</script>"
 

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from rpo._report import render
 from rpo.cli.quality import quality_json
-from rpo.report import render
 from tests.report.reading import near, section_of, strange, values
 
 

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 import rpo
+from rpo._judging.columns import Finding
+from rpo._models.intervals import coverage
+from rpo._report import render, write_report
 from rpo.exceptions import InputError
-from rpo.judging.columns import Finding
-from rpo.models.intervals import coverage
-from rpo.report import render, write_report
 
 
 def test_every_section_is_there_and_nothing_comes_from_elsewhere(found):

@@ -3,16 +3,16 @@
 import re
 import sys
 import warnings
-from importlib.metadata import version
+from importlib.metadata import entry_points, version
 from inspect import cleandoc
 from typing import Annotated
 
 import typer
 
-from rpo.cli import bench, check, compare, data, fit, methods, predict, quality, theory
-from rpo.cli.tables import shortened
+from rpo._io import printable, words_of
+from rpo.cli import check, compare, fit, methods, predict, quality
+from rpo.cli.options import shortened
 from rpo.exceptions import InputError, TrainingError
-from rpo.io import printable, words_of
 
 MOST_WORDS = 200
 
@@ -24,15 +24,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.add_typer(bench.app, name="bench")
-app.add_typer(data.app, name="data")
 app.command()(quality.quality)
 app.command()(fit.fit)
 app.command()(predict.predict)
 app.command()(check.check)
 app.command()(compare.compare)
 app.command()(methods.methods)
-app.command()(theory.theory)
 
 
 def flowing(text: str) -> str:
@@ -49,8 +46,27 @@ def flowing(text: str) -> str:
     return "\n\n".join(part if part.startswith(" ") else part.replace("\n", " ") for part in parts)
 
 
-for _command in (*app.registered_commands, *bench.app.registered_commands, *data.app.registered_commands):
-    _command.help = flowing(getattr(_command.callback, "__doc__", None) or "")
+def add_commands() -> None:
+    """Add the commands of other installed packages; of one that cannot be loaded, say so and go on."""
+    for entry in entry_points(group="rpo.commands"):
+        try:
+            entry.load()(app)
+        except Exception as error:
+            words = f"the commands of {entry.value.partition(':')[0]} cannot be loaded: {words_of(error, MOST_WORDS)}"
+            print(f"rpo: {shortened(printable(words))}", file=sys.stderr)
+
+
+def let_help_flow(commands: typer.Typer) -> None:
+    """Let the help texts of all commands, also those in groups, fit any width."""
+    for command in commands.registered_commands:
+        command.help = flowing(getattr(command.callback, "__doc__", None) or "")
+    for group in commands.registered_groups:
+        if group.typer_instance is not None:
+            let_help_flow(group.typer_instance)
+
+
+add_commands()
+let_help_flow(app)
 
 
 def _say_version(asked: bool) -> None:

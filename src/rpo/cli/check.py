@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rpo.cli.quality import page_json
-from rpo.cli.tables import (
+from rpo.cli.options import (
     Cluster,
     DataPath,
     Encoding,
@@ -24,13 +23,14 @@ from rpo.cli.tables import (
     say_notes,
     show,
 )
+from rpo.cli.quality import page_json
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rpo.judging import Quality
-    from rpo.tables.checking import Check
-    from rpo.tables.model import TableModel
+    from rpo._models.checking import Check
+    from rpo._models.table_model import TableModel
+    from rpo._quality import Quality
 
 SHOWN = 10
 
@@ -62,17 +62,17 @@ def check(
         rpo check visits-model 'new-visits/*.parquet' --jobs 4
     """
 
-    from rpo.io import check_not_input
-    from rpo.tables.checking import check as checked
-    from rpo.tables.dataset import Dataset
-    from rpo.tables.folder import load_model
+    from rpo._io import check_not_input
+    from rpo._models.checking import check as checked
+    from rpo._models.table_files import load_model
+    from rpo._table.dataset import Dataset
 
     check_report(report)
     check_not_input(report, "--report", Path(table))
     model = load_model(folder)
     frame = opened(table, encoding=encoding, skip_bad=skip_bad, all_rows=False)
     if isinstance(frame, Dataset):
-        from rpo.tables.checking_many import check_dataset
+        from rpo._models.checking_parts import check_dataset
 
         with run_by(None, jobs, cluster, skip_bad) as running:
             found = check_dataset(model, frame, running)
@@ -81,7 +81,7 @@ def check(
     about = origin(Path(table), 0)
     judged = None
     if report is not None:
-        from rpo.report import write_report
+        from rpo._report import write_report
 
         judged = None if isinstance(frame, Dataset) else _quality(model, frame)
         write_report(judged, report, title=Path(table).name, check=found, about=about)
@@ -112,9 +112,9 @@ def as_dict(found: "Check") -> dict[str, Any]:
 
 def _quality(model: "TableModel", frame: "pd.DataFrame") -> "Quality | None":
     """The judgement of a table that has the target, for the rest of the page; None if it cannot be judged."""
+    from rpo._quality import judge
+    from rpo._table import prepare
     from rpo.exceptions import InputError
-    from rpo.frames import prepare
-    from rpo.judging.quality import judge
 
     if model.target not in frame.columns:
         return None

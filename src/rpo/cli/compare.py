@@ -5,8 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rpo.cli.quality import page_json
-from rpo.cli.tables import (
+from rpo.cli.options import (
     AskedTask,
     Category,
     Cluster,
@@ -31,6 +30,7 @@ from rpo.cli.tables import (
     say_notes,
     show,
 )
+from rpo.cli.quality import page_json
 
 STOPPED = 130  # the exit code of a command that Ctrl-C ended
 FIRST = ("quality", "linear", "trees", "erm-l2", "rpo")  # shown by domain, as many as fit 80 columns
@@ -90,9 +90,9 @@ def compare(
     """
     from joblib import cpu_count
 
-    from rpo.studies.comparison import compare as run
-    from rpo.studies.comparison import planned
-    from rpo.tables import read_table
+    from rpo._compare import compare as run
+    from rpo._compare import planned
+    from rpo._table.reading import read_table
 
     load_plugins(plugin)
     check_report(report)
@@ -119,8 +119,8 @@ def compare(
     found = run(frame, **asked, jobs=cpu_count() if jobs is None else jobs, cluster=cluster)
     judged = None
     if report is not None:
-        from rpo.judging.quality import judge
-        from rpo.report import write_report
+        from rpo._quality import judge
+        from rpo._report import write_report
 
         judged = judge(found.prepared, grouping=grouping)
         write_report(judged, report, title=table.name, comparison=found, about=origin(table, 0))

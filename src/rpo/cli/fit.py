@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rpo.cli.quality import page_json
-from rpo.cli.tables import (
+from rpo.cli.options import (
     AskedTask,
     Category,
     Cluster,
@@ -41,13 +40,14 @@ from rpo.cli.tables import (
     say_notes,
     show,
 )
+from rpo.cli.quality import page_json
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rpo.frames import Prepared
-    from rpo.judging import Quality
-    from rpo.tables.model import TableModel
+    from rpo._models.table_model import TableModel
+    from rpo._quality import Quality
+    from rpo._table import Prepared
 
 SHOWN = 10
 USUAL = 0.9  # the level that a sentence about intervals is about, if it can be had
@@ -123,16 +123,16 @@ def fit(
 
     import numpy as np
 
+    from rpo._learners.learners import NAMED
+    from rpo._mapped import on_disk
+    from rpo._models.table_files import save_model
+    from rpo._models.table_model import fit_table, weights_of
+    from rpo._saving.folders import check_place
+    from rpo._table import prepare
+    from rpo._table.dataset import Dataset
+    from rpo._table.parquet import many_rows
+    from rpo._table.reading import is_dataset
     from rpo.exceptions import InputError
-    from rpo.folders import check_place
-    from rpo.frames import prepare
-    from rpo.judging.learners import NAMED
-    from rpo.mapped import on_disk
-    from rpo.tables.dataset import Dataset
-    from rpo.tables.folder import save_model
-    from rpo.tables.model import fit_table, weights_of
-    from rpo.tables.parquet import many_rows
-    from rpo.tables.reading import is_dataset
 
     load_plugins(plugin)
     check_report(report)
@@ -161,10 +161,10 @@ def fit(
     }
     drop = names_in(drop, frame.columns)
     if isinstance(frame, Dataset):
-        from rpo.tables.streaming import draw
+        from rpo._streaming import draw
 
         if all_rows:
-            from rpo.studies.all_rows import check_all_rows, fit_to_all_rows
+            from rpo._models.trees_on_cluster import check_all_rows, fit_to_all_rows
 
             check_all_rows(method)
         with run_by(None, jobs, cluster, skip_bad) as running:
@@ -207,9 +207,9 @@ def _write_page(
     model: "TableModel", ready: "Prepared", report: Path, grouping: Any, table: Path, seed: int
 ) -> "Quality":
     """Write the page, with what the model showed if it is one of ours; the judgement on it."""
-    from rpo.judging.quality import judge
-    from rpo.models import QualityClassifier, QualityRegressor
-    from rpo.report import write_report
+    from rpo._models import QualityClassifier, QualityRegressor
+    from rpo._quality import judge
+    from rpo._report import write_report
 
     ours = isinstance(model.estimator, QualityRegressor | QualityClassifier)
     judged = model.estimator.quality_ if ours else None
@@ -222,11 +222,9 @@ def _write_page(
 def _figures(estimator: Any) -> dict[str, Any]:
     """What to expect and what was decided, or the cells of RPO; as JSON."""
     if hasattr(estimator, "expected_error_"):
-        from rpo.models.intervals import coverage
-
         tables = {"expected": "expected_error_", "decision": "decision_", "dropped": "dropped_"}
         found = {name: records(getattr(estimator, place).reset_index()) for name, place in tables.items()}
-        return found | {"coverage": records(coverage(estimator)), "shares": estimator.shares_}
+        return found | {"coverage": records(estimator.coverage_), "shares": estimator.shares_}
     cells = getattr(estimator, "quality_", None)
     return {"quality": None if cells is None else records(cells)}
 
@@ -243,9 +241,7 @@ def _show(model: "TableModel") -> None:
         if len(estimator.shares_) > 1:
             parts = ", ".join(f"{name} {100 * share:.0f} %" for name, share in used.items())
             say(f"The model combines {parts}.")
-        from rpo.models.intervals import coverage
-
-        if words := interval_words(coverage(estimator), model.task):
+        if words := interval_words(estimator.coverage_, model.task):
             say(words)
         return
     cells = getattr(estimator, "quality_", None)
@@ -283,8 +279,8 @@ def kept(folder: Path | None) -> Iterator[None]:
     if folder is None:
         yield
         return
+    from rpo._io import hold, remove_temporaries
     from rpo.engine.checkpoint import TERMINATED
-    from rpo.io import hold, remove_temporaries
 
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     try:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from rpo.cli.tables import Plugin, load_plugins
-from rpo.io import console, printable
+from rpo._io import console, printable
+from rpo.cli.options import Plugin, load_plugins
 
 if TYPE_CHECKING:
     from rpo.engine.method import Method

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from rpo.cli.tables import STEERING, Encoding, Plugin, TablePath, echo_json, load_plugins, records, say_notes, show
+from rpo.cli.options import STEERING, Encoding, Plugin, TablePath, echo_json, load_plugins, records, say_notes, show
 
 SHOWN = 12
 
@@ -48,11 +48,11 @@ def predict(
 
         rpo predict homes-model new-homes.csv --json
     """
+    from rpo._io import check_not_input
+    from rpo._models.table_files import load_model
+    from rpo._models.table_model import predict_table, score_table
+    from rpo._table.reading import read_table, write_table
     from rpo.exceptions import InputError
-    from rpo.io import check_not_input
-    from rpo.tables import read_table, write_table
-    from rpo.tables.folder import load_model
-    from rpo.tables.model import predict_table, score_table
 
     load_plugins(plugin)
     check_not_input(out, "--out", table)

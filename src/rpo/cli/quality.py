@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rpo.cli.tables import (
+from rpo.cli.options import (
     AllRows,
     AskedTask,
     Category,
@@ -40,7 +40,7 @@ from rpo.cli.tables import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rpo.judging import Quality
+    from rpo._quality import Quality
 
 SHOWN = 10
 TABLES = ("domains", "strata", "cells", "features", "slopes", "rows", "penalties")
@@ -91,12 +91,12 @@ def quality(
 
         rpo quality 'visits/*.parquet' -t outcome -d hospital --checkpoint visits-parts --jobs 4
     """
+    from rpo._io import check_not_input
+    from rpo._learners.learners import NAMED
+    from rpo._quality import quality as judge
+    from rpo._table.dataset import Dataset
+    from rpo._table.reading import write_table
     from rpo.exceptions import InputError
-    from rpo.io import check_not_input
-    from rpo.judging import quality as judge
-    from rpo.judging.learners import NAMED
-    from rpo.tables import write_table
-    from rpo.tables.dataset import Dataset
 
     check_report(report)
     for path, option in ((report, "--report"), (rows_out, "--rows-out"), (weights_out, "--weights-out")):
@@ -117,7 +117,7 @@ def quality(
         "category": names_in(category, frame.columns),
     }
     if isinstance(frame, Dataset):
-        from rpo.tables.streaming import draw, judge_dataset
+        from rpo._streaming import draw, judge_dataset
 
         for option, asked in (("--unit", unit), ("--weights-out", weights_out)):
             if asked is not None:
@@ -131,12 +131,12 @@ def quality(
     about = origin(Path(table), seed)
     written = []
     if report is not None:
-        from rpo.report import write_report
+        from rpo._report import write_report
 
         write_report(found, report, title=Path(table).name, about=about)
         written.append(f"The page is {report}.")
     if rows_out is not None:
-        from rpo.report.rows import odd
+        from rpo._report.page_rows import odd
 
         write_table(odd(found), rows_out)
         written.append(f"The rows to look at first are in {rows_out}.")
@@ -164,7 +164,7 @@ def weights(found: "Quality") -> "pd.DataFrame":
 
 def show_quality(found: "Quality") -> None:
     """The sentences, then the worst of everything."""
-    from rpo.report.rows import odd
+    from rpo._report.page_rows import odd
 
     for sentence in found.summary:
         say(sentence)
@@ -185,7 +185,7 @@ def show_quality(found: "Quality") -> None:
 
 def quality_json(found: "Quality") -> dict[str, Any]:
     """Everything that was found, and how, as plain values."""
-    from rpo.report import doubts
+    from rpo._report import page_doubts as doubts
 
     method = doubts.section(found, 1)
     return {

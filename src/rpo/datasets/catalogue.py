@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from rpo._io import Task
 from rpo.exceptions import InputError
-from rpo.io import Task
 
 FOLDER = Path(__file__).parent / "files"
 PROVENANCE = "PROVENANCE.json"

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rpo._io import Task
 from rpo.datasets.catalogue import entries, read
-from rpo.io import Task
 
 
 @dataclass(frozen=True, eq=False)

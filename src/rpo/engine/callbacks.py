@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from torch import Tensor
 
+from rpo._io import make_folder, write_whole
 from rpo.exceptions import InputError
-from rpo.io import make_folder, write_whole
 
 if TYPE_CHECKING:
     from rpo.engine.trained import Trained

@@ -13,10 +13,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from rpo._io import replacing
 from rpo.engine.adam import AdamState
 from rpo.engine.trained import Snapshot, Trained
 from rpo.exceptions import InputError
-from rpo.io import replacing
 
 TERMINATED = 128 + signal.SIGTERM  # what a shell says of a process that SIGTERM ended
 

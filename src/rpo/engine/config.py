@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import torch
 
+from rpo._io import Show
 from rpo.exceptions import InputError
-from rpo.io import Show
 
 if TYPE_CHECKING:
     from rpo.engine.monitor import Monitor

@@ -15,10 +15,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rpo._mapped import blocks
 from rpo.engine.source import Source
 from rpo.functional.losses import Task
 from rpo.grouping.folds import folds_by_content
-from rpo.mapped import blocks
 
 COLUMNS = ("x", "y", "domain", "stratum", "weight")
 

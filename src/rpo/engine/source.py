@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from rpo._io import Bar, Show
 from rpo.engine.drawing import Seeded
 from rpo.exceptions import InputError, TrainingError
-from rpo.io import Bar, Show
 
 PIECE = 256  # rows fetched at once where all are looked at
 SAMPLE = 64  # rows that stand for all of them in the name of a training

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.func import grad, vmap
 from torch.utils._pytree import tree_map
 
+from rpo._io import Bar
 from rpo.engine.adam import AdamState, adam_step, cosine
 from rpo.engine.checkpoint import Keeper
 from rpo.engine.config import Config, keep_freed_pages
@@ -21,7 +22,6 @@ from rpo.engine.method import Method, State, Values
 from rpo.engine.monitor import Watch
 from rpo.engine.nets import Net, Params
 from rpo.engine.trained import Snapshot, Trained
-from rpo.io import Bar
 
 LAYERS = "layers"  # the name of the seed of layers that draw, among a batch's random numbers
 

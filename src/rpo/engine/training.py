@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from rpo._io import Bar, make_folder
 from rpo.engine.adam import adam_start
 from rpo.engine.checkpoint import Keeper, stopping
 from rpo.engine.config import Config, pick_device, threads_for
@@ -28,7 +29,6 @@ from rpo.engine.trained import Snapshot, Trained, join
 from rpo.exceptions import InputError, OneRowWarning, TrainingError
 from rpo.functional.losses import squared_residual
 from rpo.functional.rows import check_module
-from rpo.io import Bar, make_folder
 
 # The largest tensor of a stack, K·N·h numbers. Measured (`python -m benchmarks growth`): a model-step costs the same up
 # to 32 MB; beyond, the C library takes fresh pages for every tensor: 1.4 times as much at 64 MB, 1.8 times at 128 MB.

@@ -1,7 +1,7 @@
 """Strata: rows that share their noise and density, from named columns, or found by search."""
 
-from rpo.grouping.columns import ColumnStrata, strata_from_columns
-from rpo.grouping.found import find_strata
+from rpo.grouping.from_columns import ColumnStrata, strata_from_columns
+from rpo.grouping.search import find_strata
 from rpo.grouping.strata import NamedStrata, Strata
 
 __all__ = [

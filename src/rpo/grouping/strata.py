@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from rpo._io import Grouping
+from rpo._mapped import blocks
 from rpo.exceptions import InputError
 from rpo.grouping.cluster import Array, Clusters
-from rpo.io import Grouping
-from rpo.mapped import blocks
 
 GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
 

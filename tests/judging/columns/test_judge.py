@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rpo.frames.columns import Column, LeftOut, learn
-from rpo.judging.columns.judge import Columns, judge_columns
+from rpo._judging.columns.judge import Columns, judge_columns
+from rpo._table.columns import Column, LeftOut, learn
 
 
 def judged(frame: pd.DataFrame, domain: Any, y: Any = None, task: Any = "regression", word: str = "site") -> Columns:

@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 
-from rpo.frames import prepare
-from rpo.judging.columns.profiles import between_fences
-from rpo.judging.many import ColumnRuler
-from rpo.judging.many.sums import Sums, added
-from rpo.tables.batches import filled
-from rpo.tables.measuring import Measuring, Roles, rows_of
+from rpo._judging.column_sums import ColumnRuler
+from rpo._judging.columns.profiles import between_fences
+from rpo._judging.measuring import Measuring, Roles, rows_of
+from rpo._judging.sums import Sums, added
+from rpo._table import prepare
+from rpo._table.batches import filled
 
 
 def test_sums_of_columns_are_those_of_the_rows():

@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rpo.frames import prepare
-from rpo.judging.levels import OwnLines, number_noise
-from rpo.judging.many import Ruler
-from rpo.judging.many.noise import number_noise_of, spent_on
-from rpo.judging.many.sums import Sums, added
-from rpo.judging.quality import look
-from rpo.judging.residuals import Expected, FoldModels, Problem
+from rpo._judging.evidence import look
+from rpo._judging.levels import OwnLines, number_noise
+from rpo._judging.noise_sums import number_noise_of, spent_on
+from rpo._judging.ruler import Ruler
+from rpo._judging.sums import Sums, added
+from rpo._learners.crossfit import Expected, FoldModels, Problem
+from rpo._table import prepare
 
 
 def _flat(n_domains, scale):

@@ -1,0 +1,1 @@
+"""Folds, learners and the verdict of a comparison on your own table."""

@@ -1,0 +1,110 @@
+"""What `rpo.quality` is given, checked: a table in either form, labels, weights, predictions."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from rpo._io import AskedTask
+from rpo._learners.crossfit import Expected, Problem
+from rpo._stats.ridge import Array
+from rpo._table.preparing import Prepared, prepare
+from rpo.exceptions import InputError
+from rpo.grouping.strata import codes
+
+
+def prepared(
+    X: Any,
+    y: Any,
+    domains: Any,
+    target: str | None,
+    domain: str | None,
+    strata: Any,
+    task: AskedTask,
+    unit: Any,
+    drop: Sequence[str],
+    category: Sequence[str],
+) -> tuple[Prepared, NDArray[np.bool_], int]:
+    """The table prepared, whichever way it was given; which of its rows have a target; and how many there are."""
+    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(_matrix(X)).add_prefix("x")
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    if target is None:
+        if y is None:
+            raise InputError("pass y, or the whole table with target='name'")
+        frame, target = _with(frame, "target", np.asarray(y))
+        if domains is not None:
+            frame, domain = _with(frame, "domain", _one_label_each(domains, len(frame), "domains"))
+    elif y is not None or domains is not None:
+        raise InputError("pass either y and domains, or the columns' names as target= and domain=, not both")
+    named = [strata] if isinstance(strata, str) else strata
+    columns = [str(name) for name in named] if _are_names(named, frame) else []
+    if not columns and np.size(named):
+        # Labels are names, also if they are numbers: only columns of the table are cut into ranges.
+        frame, name = _with(frame, "stratum", _one_label_each(named, len(frame), "strata").astype(str))
+        columns, drop = [name], [*drop, name]
+    if isinstance(unit, str):
+        drop = [*drop, unit]
+    ready = prepare(frame, target=target, domain=domain, strata=columns, task=task, drop=drop, category=category)
+    kept = np.zeros(len(frame), dtype=bool)
+    kept[ready.row - 1] = True
+    return ready, kept, len(frame)
+
+
+def _matrix(X: Any) -> NDArray[Any]:
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise InputError(f"X must be two-dimensional (rows, features), got shape {array.shape}")
+    return array
+
+
+def _with(frame: pd.DataFrame, name: str, values: NDArray[Any]) -> tuple[pd.DataFrame, str]:
+    """The frame with one more column, under a name that it does not have yet."""
+    if len(values) != len(frame):
+        raise InputError(f"{name} has {len(values)} values, but X has {len(frame)} rows")
+    while name in frame.columns:
+        name += "_"
+    return frame.assign(**{name: values}), name
+
+
+def _are_names(values: Any, frame: pd.DataFrame) -> bool:
+    return isinstance(values, list | tuple) and all(isinstance(v, str) for v in values) and len(values) != len(frame)
+
+
+def _one_label_each(labels: Any, n: int, what: str) -> NDArray[Any]:
+    code, known = codes(labels, what, n)
+    return np.asarray(known)[code]
+
+
+def unit_codes(X: Any, unit: str | ArrayLike, n: int, what: str) -> NDArray[np.intp]:
+    """The unit of each row as a number: a column's name, or one label per row."""
+    if isinstance(unit, str):
+        if not isinstance(X, pd.DataFrame) or unit not in X.columns:
+            raise InputError(f"the table has no column {unit!r} ({what})")
+        return codes(X[unit].to_numpy(), what, n)[0]
+    return codes(unit, what, n)[0]
+
+
+def row_weights(values: ArrayLike, n: int) -> Array:
+    """How often each row counts."""
+    weight = np.asarray(values, dtype=np.float64)
+    if weight.shape != (n,):
+        raise InputError(f"sample_weight must have shape ({n},), one value per row of X, got {weight.shape}")
+    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise InputError("sample_weight must be finite and non-negative, and positive in at least one row")
+    return weight
+
+
+def given_predictions(predictions: NDArray[Any], problem: Problem) -> Expected:
+    """Predictions of the user's own, as if a learner had made them."""
+    value = np.asarray(predictions, dtype=np.float64)
+    n, classes = len(problem.y), problem.n_classes
+    if classes == 2 and value.ndim == 1:
+        value = np.column_stack([1 - value, value])
+    shape = (n, classes) if classes else (n,)
+    if value.shape != shape:
+        raise InputError(f"predictions must have shape {shape} (every row with a target), got {value.shape}")
+    if not np.isfinite(value).all() or (classes and ((value < 0).any() or (value > 1).any())):
+        raise InputError("predictions must be finite" + (", with probabilities between 0 and 1" if classes else ""))
+    return Expected(value, value, np.ones(1))

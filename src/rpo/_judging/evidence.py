@@ -1,0 +1,162 @@
+"""What a judgement rests on: residuals, their noise and levels, groups and suspicious features; and its tables."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpo._io import Grouping, Show
+from rpo._judging.arguments import given_predictions
+from rpo._judging.columns import judge_columns
+from rpo._judging.features import Suspicion, features_table, suspicious, varies, with_trust
+from rpo._judging.frames import (
+    cells_table,
+    copied,
+    domains_table,
+    errors_by_domain,
+    mean_weight,
+    missed,
+    named_strata_table,
+    novelty_of,
+    overall,
+    rows_table,
+    slopes_table,
+    sources,
+)
+from rpo._judging.groups import strata_of, strata_table
+from rpo._judging.judgement import Judgement
+from rpo._judging.levels import Levels, noise_and_levels, noise_of
+from rpo._judging.noise import Noise
+from rpo._learners.crossfit import Expected, Problem, out_of_domain, out_of_row, sample_by_domain
+from rpo._stats.ridge import Array
+from rpo._table.preparing import Prepared
+from rpo.grouping.strata import NamedStrata, check_grouping
+
+
+def look(
+    ready: Prepared,
+    *,
+    grouping: Grouping = "auto",
+    estimator: Any = "auto",
+    predictions: NDArray[Any] | None = None,
+    weight: Array | None = None,
+    unit: NDArray[np.intp] | None = None,
+    random_state: int = 0,
+    progress: Show = "auto",
+) -> "Seen":
+    """All that needs models: residuals, their noise, strata, features."""
+    check_grouping(grouping, classes=ready.task == "classification", given=ready.strata is not None)
+    names, code = np.unique(ready.domains, return_inverse=True)
+    classes, y = np.unique(ready.y, return_inverse=True) if ready.task == "classification" else (None, ready.y)
+    counts = np.ones(len(y)) if weight is None else weight
+    n_classes = 0 if classes is None else len(classes)
+    problem = Problem(ready.X, y, code, len(names), n_classes, counts, estimator, unit)
+    if predictions is not None:
+        return _given(given_predictions(predictions, problem), ready, problem, grouping, random_state)
+    return _looked(ready, problem, grouping, random_state, progress)
+
+
+def told(ready: Prepared, seen: "Seen", random_state: int = 0) -> Judgement:
+    """What was seen, as tables."""
+    names, code = np.unique(ready.domains, return_inverse=True)
+    classes = np.unique(ready.y) if ready.task == "classification" else None
+    used, noise, strata = seen.problem, seen.noise, seen.strata
+    counts = used.weight
+    row_weight = noise.weights(strata.labels, len(strata.names), seen.misfit)[code, strata.labels]
+    domains = domains_table(
+        noise,
+        seen.levels,
+        novelty_of(used) if len(names) > 1 else np.zeros(1),
+        np.bincount(code, counts > 0, len(names)),
+        seen.held_out,
+        mean_weight(noise, row_weight),
+        names,
+    )
+    return Judgement(
+        domains=domains,
+        strata=named_strata_table(strata, strata_table(used, noise, strata, random_state)),
+        cells=cells_table(noise, strata, names, row_weight),
+        rows=rows_table(ready, used, seen.expected, noise, strata, classes),
+        features=features_table(ready.names, sources(ready), seen.suspicion, names.tolist()),
+        slopes=slopes_table(ready, seen.suspicion, names),
+        weight=row_weight * (counts > 0),
+        prepared=ready,
+        expected=replace(seen.expected, models=None),
+        assigned=strata,
+        columns=judge_columns(
+            ready.frame,
+            ready.columns,
+            code,
+            [str(name) for name in names],
+            target=ready.frame[ready.target],
+            target_name=ready.target,
+            task=ready.task,
+            left_out=ready.left_out,
+            domain_name=ready.domain or "domain",
+        ),
+        misfit=seen.misfit,
+        copies=copied(replace(used, X=ready.X)),
+        noise=overall(domains) if classes is not None else float(noise.table(np.zeros_like(code), 1)["noise"][0]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What a judgement rests on: residuals, their noise and levels, strata, features, errors on domains held out."""
+
+    problem: Problem
+    """Without suspicious features."""
+    expected: Expected
+    noise: Noise
+    levels: Levels
+    strata: NamedStrata
+    suspicion: Suspicion
+    held_out: Array
+    misfit: float
+
+
+def _given(expected: Expected, ready: Prepared, problem: Problem, grouping: Grouping, seed: int) -> Seen:
+    """Predictions are there: nothing is trained, so nothing is said of features and of domains held out."""
+    noise, levels = noise_and_levels(problem, expected)
+    strata = strata_of(ready, problem, noise.size, np.arange(len(problem.y)), grouping, seed)
+    none = np.zeros(problem.X.shape[1])
+    slopes = np.full((problem.n_domains, len(none)), np.nan)
+    suspicion = Suspicion(none, none + 1, slopes, slopes, ())
+    return Seen(problem, expected, noise, levels, strata, suspicion, np.full(problem.n_domains, np.nan), 0.0)
+
+
+def _looked(ready: Prepared, problem: Problem, grouping: Grouping, seed: int, progress: Show) -> Seen:
+    """Look, weigh, look again: at a sample of many rows, then at all of them once more."""
+    rows = np.flatnonzero(sample_by_domain(problem))
+    sampled = len(rows) < len(problem.y)
+    some = problem.part(rows) if sampled else problem
+    expected = out_of_row(some, None, progress)
+    noise = noise_of(some, expected)
+    strata = strata_of(ready, problem, noise.size, rows, grouping, seed)
+
+    def cells(said: Expected) -> Array:
+        return noise_of(some, said).precision(strata.labels[rows], len(strata.names))
+
+    def trust(said: Expected) -> Array:
+        return cells(said)[some.domain, strata.labels[rows]]
+
+    fits = with_trust(some, expected, trust, progress)
+    suspicion, expected = suspicious(some, fits, trust, progress), fits[-1]
+    used = problem
+    rest = np.delete(problem.X, suspicion.flagged, 1) if suspicion.flagged else problem.X
+    if suspicion.flagged and varies(rest):
+        # Noise is what is left without features that mean something else in every domain, if there are others.
+        used = replace(problem, X=rest)
+    if suspicion.flagged or sampled:
+        expected = out_of_row(used, cells(expected)[problem.domain, strata.labels], progress)
+    noise, levels = noise_and_levels(used, expected)
+    if suspicion.flagged:
+        strata = strata_of(ready, problem, noise.size[rows], rows, grouping, seed)
+    counted = noise.weights(strata.labels, len(strata.names))[problem.domain, strata.labels]
+    some = used.part(rows) if sampled else used
+    held_out, misfit = np.full(problem.n_domains, np.nan), 0.0
+    if (unseen := out_of_domain(some, counted[rows], progress)) is not None:
+        held_out = errors_by_domain(some, unseen)
+        misfit = noise.some(rows).misfit(missed(some, unseen))
+    return Seen(used, expected, noise, levels, strata, suspicion, held_out, misfit)

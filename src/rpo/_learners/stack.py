@@ -1,0 +1,175 @@
+"""What a Quality estimator can be made of: named learners, any estimator, and the stack of "auto"."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
+
+from rpo._learners.learners import Additive, AdditiveClassifier, Factory, boosted, named
+from rpo._stats.ridge import Array
+from rpo.exceptions import InputError
+
+LEAVES = 4_000  # that a tree of the forest has at most, so that a million rows fit into memory
+SMALLEST_LEAF = 5
+TREES = 50  # of the forest; with 100 it took nearly half of the time of all learners
+TRIED = (
+    "linear",
+    "additive",
+    "small trees",
+)  # of the stack: what candidates are compared by; the others take their time
+
+Learners = Mapping[str, Any]
+
+
+def learners_of(
+    estimator: Any, *, classes: bool, rows: int, seed: int, network: Factory | None = None
+) -> dict[str, Any]:
+    """The learners of an estimator by name: several for "auto", else one.
+
+    Where LightGBM is installed (`pip install rpo[trees]`), its trees take the place of scikit-learn's larger ones.
+
+    >>> list(learners_of("auto", classes=False, rows=100, seed=0))
+    ['linear', 'additive', 'small trees', '...', 'extra trees']
+    """
+    if not isinstance(estimator, str):
+        _check(estimator, classes)
+        return {type(estimator).__name__: estimator}
+    if estimator == "auto":
+        forest = ExtraTreesClassifier if classes else ExtraTreesRegressor
+        return {
+            "linear": linear(classes),
+            "additive": AdditiveClassifier() if classes else Additive(random_state=seed),
+            "small trees": boosted(classes=classes, max_iter=100, max_leaf_nodes=6, seed=seed),
+            **({"lightgbm": lightgbm(classes, seed)} if find_spec("lightgbm") else {"trees": trees(classes, seed)}),
+            "extra trees": forest(
+                n_estimators=TREES, min_samples_leaf=max(SMALLEST_LEAF, rows // LEAVES), random_state=seed
+            ),
+        }
+    return {estimator: named(estimator, classes=classes, seed=seed, network=network)}
+
+
+def linear(classes: bool) -> Any:
+    """A line, or logistic regression."""
+    return named("linear", classes=classes)
+
+
+def trees(classes: bool, seed: int) -> Any:
+    """Boosted trees as scikit-learn sets them."""
+    return named("trees", classes=classes, seed=seed)
+
+
+def lightgbm(classes: bool, seed: int) -> Any:
+    """LightGBM's boosted trees as it sets them, in one thread, so that their number changes nothing."""
+    import lightgbm
+
+    made = lightgbm.LGBMClassifier if classes else lightgbm.LGBMRegressor
+    return made(random_state=seed, n_jobs=1, deterministic=True, force_col_wise=True, verbosity=-1)
+
+
+def constant(classes: bool) -> Any:
+    """The mean, or the shares of the classes."""
+    return DummyClassifier(strategy="prior") if classes else DummyRegressor()
+
+
+def _check(estimator: Any, classes: bool) -> None:
+    if not hasattr(estimator, "fit") or isinstance(estimator, type):
+        raise InputError(f"estimator must be a name or a scikit-learn estimator, got {estimator!r}")
+    if is_classifier(estimator) != classes:
+        kind, other = ("QualityClassifier", "classifier") if classes else ("QualityRegressor", "regressor")
+        raise InputError(f"the estimator of a {kind} must be a {other}, got {type(estimator).__name__}")
+    if classes and not hasattr(estimator, "predict_proba"):
+        raise InputError(f"{type(estimator).__name__} has no predict_proba: use a classifier that has it")
+
+
+def fitted(
+    learner: Any, X: Array, y: NDArray[Any], weight: Array | None, domain: NDArray[np.intp], *, seed: int
+) -> Any:
+    """A learner fitted to rows that count `weight` each; where it takes no weights, to rows drawn by them.
+
+    A part of the rows may hold one class only: then that class is certain.
+
+    >>> line = fitted(linear(False), np.eye(3), np.arange(3.0), None, np.zeros(3, np.intp), seed=0)
+    >>> type(line).__name__
+    'Line'
+    """
+    classes = is_classifier(learner)
+    if weight is not None and (weight == weight[0]).all():
+        weight = None
+    if classes and len(np.unique(y)) == 1:
+        return constant(True).fit(X, y)
+    model, given = clone(learner), dict[str, Any]()
+    if has_fit_parameter(model, "domains") and not isinstance(model, Additive):  # its own are intercepts
+        given["domains"] = domain
+    if weight is not None:
+        if name := weight_name(model):
+            given[name] = weight
+        else:
+            drawn = resampled(weight, seed)
+            if classes and len(np.unique(y[drawn])) < len(np.unique(y)):  # every class stays
+                drawn = np.concatenate([drawn, np.unique(y, return_index=True)[1]])
+            X, y = X[drawn], y[drawn]
+            given = {key: value[drawn] for key, value in given.items()}
+    return model.fit(X, y, **given)
+
+
+def weight_name(model: Any) -> str | None:
+    """What `fit` calls the weights of rows; None if it takes none.
+
+    >>> weight_name(linear(False)), weight_name(linear(True))
+    ('sample_weight', 'logisticregression__sample_weight')
+    """
+    if isinstance(model, Pipeline):
+        last, step = model.steps[-1]
+        return f"{last}__sample_weight" if has_fit_parameter(step, "sample_weight") else None
+    return "sample_weight" if has_fit_parameter(model, "sample_weight") else None
+
+
+def warn_without_weights(learners: Learners) -> None:
+    """Say which learners get rows drawn by their weight."""
+    for name, learner in learners.items():
+        if weight_name(learner) is None:
+            warnings.warn(
+                f"{name} does not support sample_weight: rows are resampled by weight", UserWarning, stacklevel=5
+            )
+
+
+def resampled(weight: Array, seed: int) -> NDArray[np.intp]:
+    """As many rows as there are, drawn by their weight.
+
+    >>> resampled(np.array([0.0, 1.0]), 0).tolist()
+    [1, 1]
+    """
+    return np.random.default_rng(seed).choice(len(weight), len(weight), p=weight / weight.sum())
+
+
+def outputs(model: Any, X: Array, n_classes: int) -> Array:
+    """What a fitted learner says of rows: `(n,)` numbers, or `(n, C)` probabilities of classes 0 … C − 1."""
+    if not n_classes:
+        return np.asarray(model.predict(X), dtype=np.float64).reshape(len(X))
+    value = np.zeros((len(X), n_classes))
+    value[:, np.asarray(model.classes_, dtype=np.intp)] = model.predict_proba(X)
+    return value
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """f(x) = Σ_k s_k f_k(x), s_k ≥ 0, Σ_k s_k = 1: fitted learners by name, and the share of each."""
+
+    parts: Learners = field(repr=False)
+    shares: Mapping[str, float]
+    n_classes: int
+    """0 for a regression."""
+
+    def outputs(self, X: Array) -> Array:
+        """Numbers, or probabilities."""
+        made = [self.shares[name] * outputs(part, X, self.n_classes) for name, part in self.parts.items()]
+        return np.asarray(np.sum(made, axis=0))

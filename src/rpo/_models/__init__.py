@@ -1,0 +1,6 @@
+"""Estimators that judge their data first, and decide by held-out domains what to do about it. No torch."""
+
+from rpo._models.model_files import load
+from rpo._models.quality_estimators import QualityClassifier, QualityRegressor
+
+__all__ = ["QualityClassifier", "QualityRegressor", "load"]

@@ -1,0 +1,192 @@
+"""A new table, held against the domains that a model was fitted on: can the model be trusted on it?"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from rpo._io import Bar
+from rpo._models import QualityClassifier, QualityRegressor
+from rpo._models.against import VERDICTS, Part, Training, Verdict, against
+from rpo._models.new_domains import outputs_of
+from rpo._models.new_sums import NewDomain, NewRows, new_domains, new_sums
+from rpo._models.table_model import TableModel, completed
+from rpo._stats.ridge import Array
+from rpo._table.columns import Column, as_text, typed
+from rpo._table.encoding import numbers
+from rpo.exceptions import InputError
+
+NEW = "(new)"  # the name of the domain of a table that names none
+MOST_NAMED = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """What a model makes of new domains.
+
+    `domains` has a row for each domain of the table, `columns` one for each of its columns in each domain, `distances`
+    one for each training domain. `summary` says it in sentences, `notes` what was missing or unseen in the table.
+    """
+
+    verdict: Verdict
+    """The worst of all domains."""
+    summary: tuple[str, ...]
+    domains: pd.DataFrame = field(repr=False)
+    columns: pd.DataFrame = field(repr=False)
+    distances: pd.DataFrame = field(repr=False)
+    notes: tuple[str, ...]
+    task: str
+    training_domains: int
+
+    def __str__(self) -> str:
+        return "\n".join(self.summary)
+
+
+def check(
+    model: Any, frame: pd.DataFrame, *, target: str | ArrayLike | None = None, domain: str | ArrayLike | None = None
+) -> Check:
+    """Check whether a model can be trusted on a new table.
+
+    Parameters
+    ----------
+    model : QualityRegressor, QualityClassifier or a loaded folder
+        A fitted model. A folder written by `rpo fit` (`rpo.load`) knows the names of target and domain.
+    frame : DataFrame
+        The new table.
+    target : str or one value per row, optional
+        If given, the error is compared with that of held-out domains; otherwise only columns are checked.
+    domain : str or one label per row, optional
+        Each domain is checked separately; without it the table counts as one new domain.
+
+    Returns
+    -------
+    Check
+        `verdict`, `summary` in sentences, and the data frames `domains`, `columns` and `distances`.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd, rpo
+    >>> rng = np.random.default_rng(0)
+    >>> table = pd.DataFrame(rng.normal(size=(400, 2)), columns=["a", "b"]).assign(site=np.arange(400) % 20)
+    >>> model = rpo.QualityRegressor("linear").fit(table, table["a"] + rng.normal(size=400), domains="site")
+    >>> rpo.check(model, table[["a", "b"]][:50] + [0, 9]).verdict
+    'outside'
+    """
+    if isinstance(model, str | os.PathLike):
+        from rpo._models.table_files import load_model
+
+        model = load_model(model)
+    if not isinstance(frame, pd.DataFrame):
+        raise InputError(f"the table must be a DataFrame, got a {type(frame).__name__}")
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    estimator = model
+    if isinstance(model, TableModel):
+        estimator = model.estimator
+        target = model.target if target is None and model.target in frame.columns else target
+        domain = model.domain if domain is None and model.domain in frame.columns else domain
+    check_model(estimator)
+    if len(frame) == 0:
+        raise InputError("the table has no rows")
+    given, notes = completed(frame, estimator.columns_)
+    where = np.full(len(frame), NEW) if domain is None else _labels(frame, domain, "domain")
+    y = None if target is None else _target(frame, target, estimator)
+    if y is not None and not (known := ~np.isnan(y)).any():
+        y = None
+    elif y is not None and not known.all():
+        notes.append(f"{int((~known).sum()):,} rows have no target: only their columns are checked")
+    X = numbers(given, estimator.columns_)
+    lacking = [column.name for column in estimator.columns_ if column.name not in frame.columns]
+    rows = NewRows.of(estimator.columns_, given, X, outputs_of(estimator, X), y)
+    names, code = np.unique(where, return_inverse=True)
+    sums = new_sums(estimator.reference_, estimator.columns_, rows, code, len(names))
+    return told(estimator, names.tolist(), new_domains(estimator.reference_, sums), lacking, notes)
+
+
+def check_model(estimator: Any) -> None:
+    """Refuse a model that no new domain can be held against."""
+    if not isinstance(estimator, QualityRegressor | QualityClassifier):
+        raise InputError(
+            "a check needs a model with held-out domains: fit it with --method auto, linear, trees or network"
+        )
+    if not hasattr(estimator, "reference_"):
+        raise InputError("the model is not fitted: call fit first")
+    if estimator.adaptation_ is not None:
+        raise InputError("the model was adapted to a domain: use the original model")
+
+
+def told(estimator: Any, names: list[str], new: list[NewDomain], lacking: list[str], notes: list[str]) -> Check:
+    """What a fitted model makes of new domains."""
+    training, made = Training(estimator), []
+    with Bar(len(names), "checking") as bar:
+        for name, one in zip(names, new, strict=True):
+            made.append(against(training, str(name), one, lacking))
+            bar.advance()
+    order = sorted(range(len(made)), key=lambda k: (-VERDICTS.index(made[k].figures["verdict"]), k))
+    parts = [made[k] for k in order]
+    return Check(
+        verdict=parts[0].figures["verdict"],
+        summary=_summary(parts, len(estimator.domains_)),
+        domains=pd.DataFrame([part.figures for part in parts]),
+        columns=pd.concat([part.columns for part in parts], ignore_index=True),
+        distances=pd.concat([part.distances for part in parts], ignore_index=True),
+        notes=tuple(notes),
+        task="classification" if estimator.reference_.classes else "regression",
+        training_domains=len(estimator.domains_),
+    )
+
+
+def _summary(parts: list[Part], domains: int) -> tuple[str, ...]:
+    """The verdict of the table, or of each of its domains, worst first."""
+    if len(parts) == 1:
+        row = parts[0].figures
+        name = "The table" if row["domain"] == NEW else f"Domain {row['domain']!r}"
+        head = f"{name} ({row['rows']:,} rows): {row['verdict']}."
+        seen = ["It is a training domain, so this result is too favourable."] if row["seen"] else []
+        return (head, *parts[0].words, *seen)
+    count = {one: sum(part.figures["verdict"] == one for part in parts) for one in reversed(VERDICTS)}
+    said = ", ".join(f"{number} {one}" for one, number in count.items() if number)
+    lines = [f"{len(parts)} domains: {said} (the model was fitted to {domains})."]
+    for part in parts[:MOST_NAMED]:
+        row = part.figures
+        if row["verdict"] != "as usual":
+            lines.append(f"Domain {row['domain']!r} ({row['rows']:,} rows): {row['verdict']}. {' '.join(part.words)}")
+    if seen := sum(part.figures["seen"] for part in parts):
+        lines.append(f"Training domains among them: {seen}. Their results are too favourable.")
+    return tuple(lines)
+
+
+def _labels(frame: pd.DataFrame, given: Any, what: str) -> NDArray[Any]:
+    if isinstance(given, str):
+        if given not in frame.columns:
+            raise InputError(f"the table has no column {given!r} ({what}=)")
+        given = frame[given]
+    values = as_text(pd.Series(np.asarray(given)))
+    if len(values) != len(frame):
+        raise InputError(f"{what} has {len(values)} values, but the table has {len(frame)} rows")
+    return values.to_numpy(dtype=str)
+
+
+def _target(frame: pd.DataFrame, given: Any, estimator: Any) -> Array:
+    """Numbers, or the places of classes (−1 for one that no training row has); NaN where there is none."""
+    if isinstance(given, str):
+        if given not in frame.columns:
+            raise InputError(f"the table has no column {given!r} (target=)")
+        given = frame[given]
+    values = pd.Series(np.asarray(given))
+    if len(values) != len(frame):
+        raise InputError(f"target has {len(values)} values, but the table has {len(frame)} rows")
+    gone = values.isna().to_numpy()
+    if estimator.reference_.classes:
+        places: Mapping[str, int] = {name: k for k, name in enumerate(as_text(pd.Series(estimator.classes_)))}
+        return np.where(gone, np.nan, as_text(values).map(lambda one: places.get(one, -1)).to_numpy(np.float64))
+    y = typed(values, Column(name="target", kind="number"))
+    bad = (np.isnan(y) & ~gone) | np.isinf(y)
+    if bad.any():
+        raise InputError(
+            f"the target is not a number in {int(bad.sum())} of {len(y)} rows: correct them, or leave them empty"
+        )
+    return y

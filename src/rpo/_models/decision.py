@@ -1,0 +1,308 @@
+"""Held-out domains decide: errors of candidates on domains that a model did not see, shares of learners, vetoes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import stdtr
+
+from rpo._io import Bar
+from rpo._judging.levels import noise_of
+from rpo._learners.crossfit import Expected, Problem, sample_by_domain, stacked
+from rpo._learners.stack import Learners, constant, fitted, outputs
+from rpo._quality import Quality
+from rpo._stats.ridge import Array
+from rpo._stats.significance import SURE
+from rpo.grouping.folds import Folds, content, folds_by_group
+
+FOLDS = 5
+MUCH = 1.05  # times the error: more is a price for weights that noise cannot explain
+CARRIES = 10.0  # times the error without a feature: then it carries the target, whatever its slopes
+NOTHING_LEFT = 0.99  # times the error of the mean: models that are no better have nothing left to tell by
+FEWEST = 4  # domains that can veto: fewer share what is wrong with them too easily
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What may be done about the data: rows weighted or not, flagged features used or not."""
+
+    weights: bool
+    screen: bool
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        names = {(False, False): "plain", (True, False): "weights", (False, True): "without flagged features"}
+        return names.get((self.weights, self.screen), "both")
+
+
+PLAIN = Candidate(False, False)
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Rows, folds of whole domains, and what the judgement says of the rows of every fold's training part."""
+
+    problem: Problem
+    fold: Folds
+    kept: NDArray[np.bool_]
+    """Rows that models see: all, or a sample of many."""
+    weight: Array
+    """What each row is trusted in a score."""
+    fold_weight: Mapping[int, Array]
+    """By fold, what the rows outside it count in a fit; the held-out ones had no say."""
+    flagged: tuple[int, ...]
+    class_weight: Array
+    seed: int
+    known: dict[tuple[Candidate, str], Array] = field(default_factory=dict)
+    """What was computed before."""
+
+    def columns(self, candidate: Candidate) -> NDArray[np.intp]:
+        """The features that a candidate uses."""
+        every = np.arange(self.problem.X.shape[1])
+        return np.delete(every, self.flagged) if candidate.screen else every
+
+    def held_out(self, learners: Learners, candidate: Candidate, bar: Bar | None = None) -> dict[str, Array]:
+        """Of every learner what it says of each row, fitted without the row's domain."""
+        problem, columns = self.problem, self.columns(candidate)
+        shape = (len(problem.y), problem.n_classes) if problem.n_classes else (len(problem.y),)
+        new = {name: learner for name, learner in learners.items() if (candidate, name) not in self.known}
+        self.known.update({(candidate, name): np.zeros(shape) for name in new})
+        for f in np.unique(self.fold):
+            seen, held = (self.fold != f) & self.kept, self.fold == f
+            weight = problem.weight * self.class_weight * (self.fold_weight[int(f)] if candidate.weights else 1.0)
+            x, y, others = problem.X[np.ix_(seen, columns)], problem.y[seen], problem.X[np.ix_(held, columns)]
+            for name, learner in new.items():
+                model = fitted(learner, x, y, weight[seen], problem.domain[seen], seed=self.seed)
+                self.known[candidate, name][held] = outputs(model, others, problem.n_classes)
+                if bar is not None:
+                    bar.advance()
+        return {name: self.known[candidate, name] for name in learners}
+
+    def shares(self, found: Mapping[str, Array], rows: NDArray[np.bool_] | None = None) -> Array:
+        """The share of each learner by what they say of held-out domains; noisy rows count less."""
+        counts = self.problem.weight * self.class_weight * self.weight
+        some = np.ones(len(counts), dtype=bool) if rows is None else rows
+        return stacked(np.stack([value[some] for value in found.values()]), self.problem.y[some], counts[some])
+
+    def mixed(self, found: Mapping[str, Array]) -> Array:
+        """The stack of learners, the shares of every fold's rows by the other folds."""
+        every = np.stack(list(found.values()))
+        if len(every) == 1:
+            return np.asarray(every[0])
+        value = np.zeros_like(every[0])
+        for f in np.unique(self.fold):
+            value[self.fold == f] = np.tensordot(self.shares(found, self.fold != f), every[:, self.fold == f], 1)
+        return np.asarray(value)
+
+    def squared(self, value: Array) -> Array:
+        """Squared errors of rows; for classes Brier's."""
+        y = self.problem.y
+        if not self.problem.n_classes:
+            return np.asarray((y - value) ** 2)
+        truth = np.zeros_like(value)
+        truth[np.arange(len(y)), y] = 1.0
+        return np.asarray(((truth - value) ** 2).sum(1) / 2)
+
+    def by_domain(self, value: Array, *, trusted: bool) -> tuple[Array, Array]:
+        """The mean squared error of each domain, and what the domain counts; of a single domain, those of the folds."""
+        group = self.problem.domain if self.problem.n_domains > 1 else self.fold
+        counts = self.problem.weight * (self.weight if trusted else 1.0)
+        mass = np.asarray(np.bincount(group, counts), dtype=np.float64)
+        return np.bincount(group, counts * self.squared(value)) / np.maximum(mass, 1e-300), mass
+
+    def surely_worse(self, value: Array, reference: Array) -> float:
+        """The p of one being no worse than the other, paired over domains that count by their trusted rows."""
+        (one, mass), (other, _) = self.by_domain(value, trusted=True), self.by_domain(reference, trusted=True)
+        return worse(one, other, mass)
+
+    def least_error(self, found: Mapping[str, Array]) -> float:
+        """The smallest root mean squared error of any learner on held-out domains, every row counted in full."""
+        errors = [float(np.sqrt(np.average(self.squared(v), weights=self.problem.weight))) for v in found.values()]
+        return min(errors)
+
+
+def worse(one: Array, other: Array, mass: Array) -> float:
+    r"""P(T ≥ t), t = d̄/s(d̄), d_e = one_e − other_e, d̄ = Σ m_e d_e/Σ m_e, s² = Σ m_e²(d_e − d̄)²/(Σ m_e)² · E/(E − 1).
+
+    E = (Σ m_e)²/Σ m_e² counts domains by their mass. Of fewer than four nothing is sure.
+
+    >>> even = np.ones(8)
+    >>> worse(even + 1, even, even), worse(even, even, even), worse(even[:2] + 1, even[:2], even[:2])
+    (0.0, 1.0, 1.0)
+    """
+    total = float(mass.sum())
+    number = total**2 / float(mass @ mass)
+    if number < FEWEST - 1e-9:
+        return 1.0
+    d = one - other
+    mean = float(mass @ d) / total
+    spread = float(np.sqrt(mass**2 @ (d - mean) ** 2 / total**2 * number / (number - 1)))
+    if spread <= 1e-12 * float(np.abs(other).max(initial=0.0)):
+        return float(mean <= 1e-12 * float(np.abs(other).max(initial=0.0)))
+    return float(stdtr(number - 1, -mean / spread))
+
+
+def trial_of(
+    problem: Problem, quality: Quality | None, flagged: tuple[int, ...], class_weight: Array, seed: int
+) -> Trial:
+    """Folds of domains (of rows by their content where there is one domain only) and the weights within each."""
+    if problem.n_domains > 1:
+        fold = folds_by_group(problem.domain, min(FOLDS, problem.n_domains))
+    else:
+        _, rank = np.unique(content([problem.X]), return_inverse=True)
+        fold = (rank % FOLDS).astype(np.int64) if rank.max() > 0 else np.arange(len(rank), dtype=np.int64) % FOLDS
+    weight = np.ones(len(problem.y)) if quality is None else quality.weight
+    sure = quality is not None and bool((weight < 1).any())
+    by_fold = {}
+    for f in np.unique(fold).tolist():
+        by_fold[f] = _weight_without(problem, quality, flagged, fold == f) if quality is not None and sure else weight
+    return Trial(problem, fold, sample_by_domain(problem), weight, by_fold, flagged, class_weight, seed)
+
+
+def _weight_without(problem: Problem, quality: Quality, flagged: tuple[int, ...], held: NDArray[np.bool_]) -> Array:
+    """Weights by what the other rows say of noise: residuals of the judgement, levels and shrinkage from them alone.
+
+    A judgement of its own in every fold would cost more than all else; the residuals are out of row already.
+    """
+    seen = ~held
+    used, domain = np.unique(problem.domain[seen], return_inverse=True)
+    part = replace(
+        problem,
+        X=np.delete(problem.X[seen], flagged, 1),
+        y=problem.y[seen],
+        domain=domain,
+        n_domains=len(used),
+        weight=problem.weight[seen],
+    )
+    said = Expected(quality.expected.value[seen], quality.expected.plain[seen], quality.expected.shares)
+    noise = noise_of(part, said)
+    label = quality.assigned.labels[seen]
+    weight = np.ones(len(problem.y))
+    weight[seen] = noise.weights(label, len(quality.assigned.names), quality.misfit)[domain, label]
+    return weight
+
+
+def permuted(weight: Array, domain: NDArray[np.intp], stratum: NDArray[np.intp], seed: int) -> Array:
+    """The weights of cells, dealt to other cells: as many rows count less, but others.
+
+    >>> zero = np.zeros(4, np.intp)
+    >>> sorted(permuted(np.array([1.0, 0.5, 0.2, 0.1]), zero, np.arange(4), 0).tolist())
+    [0.1, 0.2, 0.5, 1.0]
+    """
+    _, first, cell = np.unique(domain * (stratum.max() + 1) + stratum, return_index=True, return_inverse=True)
+    return np.asarray(np.random.default_rng(seed).permutation(weight[first])[cell])
+
+
+def decided(
+    trial: Trial, learners: Learners, weights: str, screen: str, bar: Bar | None = None
+) -> tuple[Candidate, pd.DataFrame]:
+    """The candidate to go with, and the table of all: what the judgement asks for unless held-out domains veto it.
+
+    Candidates are never asked to be better: of weights that are right, held-out domains often cannot tell.
+    """
+    can_weigh, can_screen = bool((trial.weight < 1).any()), len(trial.flagged) > 0
+    every = [
+        Candidate(w, s)
+        for s in ((False, True) if can_screen and screen != "off" else (False,))
+        for w in ((False, True) if can_weigh and weights != "off" else (False,))
+    ]
+    if len(every) == 1:
+        return PLAIN, _table(trial, {})
+    found = {one: trial.held_out(learners, one, bar) for one in every}
+    value = {one: trial.mixed(parts) for one, parts in found.items()}
+    p = {one: trial.surely_worse(value[one], value[PLAIN]) for one in every}
+    all_rows = {one: trial.least_error(parts) for one, parts in found.items()}
+    empty = _nothing_left(trial, value)
+    veto = {one: _veto(one, p[one], all_rows, trial.problem.n_domains, empty) for one in every}
+
+    def go(one: Candidate, asked: str) -> bool:
+        return one in veto and (asked == "on" or not veto[one])
+
+    chosen = Candidate(go(Candidate(True, False), weights), go(Candidate(False, True), screen))
+    if chosen == Candidate(True, True) and "on" not in (weights, screen) and veto[chosen]:
+        chosen = min((Candidate(True, False), Candidate(False, True)), key=lambda one: value_error(trial, value[one]))
+    shown = {one: {**(found[one] if len(learners) > 1 else {}), "quality": value[one]} for one in every}
+    table = _table(trial, shown)
+    of = [one for one, parts in shown.items() for _ in parts]
+    table["p_worse"] = [p[one] for one in of]
+    table["chosen"] = [one == chosen for one in of]
+    table["why"] = [_why(one, chosen, veto[one], weights, screen) for one in of]
+    return chosen, table
+
+
+def _nothing_left(trial: Trial, value: Mapping[Candidate, Array]) -> bool:
+    """Whether models beat the mean (or the shares of the classes) on held-out domains with flagged features only."""
+    mean = trial.held_out({"mean": constant(trial.problem.n_classes > 0)}, PLAIN)["mean"]
+    bound = NOTHING_LEFT * value_error(trial, mean)
+    with_them = [value_error(trial, said) < bound for one, said in value.items() if not one.screen]
+    without = [value_error(trial, said) < bound for one, said in value.items() if one.screen]
+    return any(with_them) and not any(without)
+
+
+def _veto(one: Candidate, p: float, all_rows: Mapping[Candidate, float], domains: int, empty: bool) -> str:
+    """Why held-out domains are against a candidate; empty if they are not.
+
+    A feature that carries the target stays, however few domains say so: one without which errors are ten times as
+    large, or (`empty`) without which nothing is left that beats the mean. Noise is as large for any model: if rows that
+    count less are only noise, weights cost nothing even where all rows are counted in full. If they cost much there,
+    these rows were large rather than noisy.
+    """
+    if p < SURE:
+        return "significantly worse on held-out domains"
+    if one.screen and all_rows[one] > CARRIES * all_rows[Candidate(one.weights, False)]:
+        return "the error on held-out domains is more than ten times as large without these features"
+    if one.screen and empty:
+        return "without these features, no model is better than the mean on held-out domains"
+    plain = all_rows[Candidate(False, one.screen)]
+    if one.weights and domains >= FEWEST and all_rows[one] > MUCH * plain:
+        return (
+            f"{100 * (all_rows[one] / plain - 1):.0f} % worse on held-out domains if all of their rows have full weight"
+        )
+    return ""
+
+
+def value_error(trial: Trial, value: Array) -> float:
+    """The root mean squared error on held-out domains, noisy rows counting less."""
+    error, mass = trial.by_domain(value, trusted=True)
+    return float(np.sqrt(mass @ error / mass.sum()))
+
+
+def _why(one: Candidate, chosen: Candidate, veto: str, weights: str, screen: str) -> str:
+    asked = [word for word, used, how in (("weights", one.weights, weights), ("screen", one.screen, screen)) if used]
+    forced = [word for word in asked if {"weights": weights, "screen": screen}[word] == "on"]
+    if one == chosen:
+        if one == PLAIN:
+            return "all other candidates were vetoed"
+        return f"requested by {' and '.join(forced)}='on'" if forced else "not vetoed by held-out domains"
+    if one == PLAIN:
+        return "baseline for the other candidates"
+    return f"vetoed: {veto}" if veto else "another candidate was preferred"
+
+
+def _table(trial: Trial, found: Mapping[Candidate, Mapping[str, Array]]) -> pd.DataFrame:
+    rows = [
+        {"candidate": one.name, "learner": name, **figures(trial, value, trusted=True)}
+        for one, parts in found.items()
+        for name, value in parts.items()
+    ]
+    return pd.DataFrame(rows, columns=["candidate", "learner", "error", "spread", "worst", "worst_domain"])
+
+
+def figures(trial: Trial, value: Array, *, trusted: bool) -> dict[str, float | int]:
+    """√ of the mean squared error of all rows (for classes Brier's score), its spread over domains, the worst domain.
+
+    Domains of fewer than five rows count for the mean alone.
+    """
+    error, mass = trial.by_domain(value, trusted=trusted)
+    group = trial.problem.domain if trial.problem.n_domains > 1 else trial.fold
+    enough = np.bincount(group, trial.problem.weight > 0) >= 5
+    enough = enough if enough.any() else mass > 0
+    total = float(mass @ error / mass.sum())
+    if not trial.problem.n_classes:
+        error, total = np.sqrt(error), float(np.sqrt(total))
+    worst = int(np.where(enough, error, -np.inf).argmax())
+    spread = float(error[enough].std(ddof=1)) if enough.sum() > 1 else np.nan
+    return {"error": total, "spread": spread, "worst": float(error[worst]), "worst_domain": worst}

@@ -1,0 +1,121 @@
+"""How large errors are where a row lies, from held-out domains, so that intervals are wider where rows are noisier."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpo._learners.learners import boosted
+from rpo._saving.packing import packed, under, unpacked, within
+from rpo._stats.conformal import conformal_quantile, row_mass
+from rpo._stats.ridge import Array
+from rpo.grouping.folds import Folds
+
+POWERS = (0.5, 1.0)
+LEVELS = (0.8, 0.9)  # at which a scale must not make intervals wider
+SURE = 1.5  # standard errors over domains by which a scale must fit errors better
+FLOOR = 0.05  # share of the errors that are taken for as large as the next: small ones say little by their logarithm
+TREES, LEAVES = 20, 4
+FEWEST = 100  # rows, below which errors are taken for as large everywhere
+
+
+@dataclass(frozen=True, eq=False)
+class LocalNoise:
+    """σ(x) = exp(γ (g(x, f(x)) − ḡ)), g small boosted trees of log |y − f|; one everywhere if γ = 0."""
+
+    power: float
+    centre: float
+    low: float
+    high: float
+    trees: Any
+
+    def __call__(self, X: Array, value: Array) -> Array:
+        """σ of rows and what the model says of them; never beyond what training rows had."""
+        if self.power == 0:
+            return np.ones(len(X))
+        return self._scale(self.trees.predict(np.column_stack([X, value])))
+
+    def _scale(self, log: Array) -> Array:
+        return np.asarray(np.exp(self.power * (np.clip(log, self.low, self.high) - self.centre)))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """To be saved."""
+        trees = {} if self.power == 0 else under("noise", packed(self.trees)[1])
+        return {"noise": np.array([self.power, self.centre, self.low, self.high]), **trees}
+
+    @classmethod
+    def read(cls, arrays: Mapping[str, NDArray[Any]], inputs: int) -> Self:
+        """What was saved; a ValueError or KeyError if anything is off."""
+        numbers = np.asarray(arrays["noise"])
+        if numbers.shape != (4,) or numbers.dtype.kind != "f" or not np.isfinite(numbers).all():
+            raise ValueError("the local noise is not four finite numbers")
+        power, centre, low, high = map(float, numbers)
+        # Beyond these widths could not be told from none or from infinity.
+        if power not in (0.0, *POWERS) or not -100 <= low - centre <= high - centre <= 100:
+            raise ValueError("the local noise is out of range")
+        trees = None if power == 0 else unpacked("boosted trees", within("noise", arrays), inputs)
+        return cls(power, centre, low, high, trees)
+
+
+FLAT = LocalNoise(0.0, 0.0, 0.0, 0.0, None)
+
+
+def local_noise(
+    X: Array, error: Array, weight: Array, domain: NDArray[np.intp], fold: Folds
+) -> tuple[Array, LocalNoise]:
+    """σ of every row from the other folds, and σ of rows to come; flat unless held-out domains are better described.
+
+    `weight` is what the judgement leaves of a row: noisy rows do not tell where errors are large. A scale is taken if
+    it describes the errors of held-out domains surely better, and none of the intervals would be wider for it.
+    """
+    one, folds = np.ones(len(error)), np.unique(fold)
+    if len(error) < FEWEST or len(folds) < 2 or not error.any():
+        return one, FLAT
+    log = np.log(np.maximum(error, max(np.quantile(error, FLOOR), 1e-12 * error.max())))
+    guess = np.empty(len(error))
+    for f in folds:
+        seen = fold != f
+        guess[~seen] = _trees().fit(X[seen], log[seen], **_given(weight[seen])).predict(X[~seen])
+    low, high = (float(one) for one in np.quantile(guess, [0.01, 0.99]))
+    centre = float(np.average(np.clip(guess, low, high), weights=weight))
+    best, power = _misfit(error, one, domain), 0.0
+    plain = best
+    for tried in POWERS:
+        fit = _misfit(error, LocalNoise(tried, centre, low, high, None)._scale(guess), domain)
+        if fit.mean() < best.mean():
+            best, power = fit, tried
+    gain = plain - best
+    mass = row_mass(domain, np.ones(len(error)))
+    sure = power > 0 and gain.mean() > SURE * gain.std(ddof=1) / np.sqrt(len(gain))
+    scale = LocalNoise(power, centre, low, high, None)._scale(guess)
+    if not sure or any(_width(error, scale, mass, level) > _width(error, one, mass, level) for level in LEVELS):
+        return one, FLAT
+    trees = _trees().fit(X, log, **_given(weight))
+    # As it will come back from a folder: intervals are then the same to the last bit.
+    return scale, LocalNoise(power, centre, low, high, unpacked(*packed(trees), X.shape[1]))
+
+
+def _trees() -> Any:
+    return boosted(max_iter=TREES, max_leaf_nodes=LEAVES)
+
+
+def _given(weight: Array) -> dict[str, Array]:
+    return {} if (weight == weight[0]).all() else {"histgradientboostingregressor__sample_weight": weight}
+
+
+def _misfit(error: Array, scale: Array, domain: NDArray[np.intp]) -> Array:
+    """log(bσ_i) + |r_i|/(bσ_i), averaged within each domain: what Laplace's law says of errors of that scale."""
+    rows = np.bincount(domain)
+    some = rows > 0
+    relative = error / scale
+    b = float((np.bincount(domain, relative)[some] / rows[some]).mean())
+    fit = np.log(b * scale) + relative / b
+    return np.asarray(np.bincount(domain, fit)[some] / rows[some])
+
+
+def _width(error: Array, scale: Array, mass: Array, level: float) -> float:
+    """The mean width of intervals, domains counting alike; nothing to compare where no level is possible."""
+    q = conformal_quantile(error / scale, mass, level)
+    return float(q * (mass @ scale)) if np.isfinite(q) else 0.0

@@ -1,0 +1,393 @@
+"""What both Quality models share: judge the data, decide by held-out domains, fit, predict."""
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn import config_context
+from sklearn.utils.validation import check_is_fitted
+
+from rpo._io import Bar, Grouping, Show, few, one_thread
+from rpo._learners.crossfit import Problem
+from rpo._learners.stack import (
+    TRIED,
+    Stack,
+    constant,
+    fitted,
+    learners_of,
+    linear,
+    outputs,
+    trees,
+    warn_without_weights,
+)
+from rpo._models.decision import Candidate, Trial, decided, figures, permuted, trial_of
+from rpo._models.new_domains import NewDomains
+from rpo._models.reference import reference_of
+from rpo._models.table_inputs import ChecksInput
+from rpo._quality import Quality, judge
+from rpo._stats.ridge import Array
+from rpo._table.columns import names_of
+from rpo._table.encoding import in_order, numbers, repeated
+from rpo._table.preparing import Prepared
+from rpo.exceptions import InputError, OneDomainWarning
+from rpo.grouping import NamedStrata
+from rpo.grouping.strata import codes
+
+MOST_NAMED = 5  # features in a sentence
+FEWEST_JUDGED = 40  # rows: of fewer nothing is said about their quality
+
+
+class QualityModel(NewDomains, ChecksInput):
+    """Base of both Quality models; a subclass says what the target is."""
+
+    # `domains` and `strata` travel through Pipeline, GridSearchCV and the like as they are.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"domains": True, "strata": True}
+
+    # Set by the subclasses' constructors.
+    estimator: Any
+    weights: str
+    screen: str
+    grouping: Grouping
+    verbose: Show
+
+    def fit(
+        self,
+        X: ArrayLike | pd.DataFrame,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        domains: ArrayLike | str | None = None,
+        strata: ArrayLike | str | None = None,
+    ) -> Self:
+        """Judge the rows, decide on the remedies, and fit.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, n_features)
+            The features; a DataFrame may have text, categories, dates and missing values.
+        y : array of shape (n,)
+            The target.
+        sample_weight : array of shape (n,), optional
+            Counts rows: a weight of two is the same as repeating the row, zero the same as leaving it out.
+        domains : array of shape (n,) or str, optional
+            The domain of each row, or the column of `X` that has it, which is then not used as a feature.
+        strata : array of shape (n,) or str, optional
+            The stratum of each row, or the column of `X` that has it.
+
+        Returns
+        -------
+        self
+        """
+        self._check_choices()
+        ready, weight = self._prepared(X, y, sample_weight, domains, strata)
+        self._fit(ready, weight)
+        return self
+
+    def fit_prepared(self, ready: Prepared, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to a table that `rpo._table.prepare` made ready; predictions take tables with the same columns."""
+        self._fit(ready, self._roles(ready, sample_weight))
+        return self
+
+    def fit_with_controls(
+        self, ready: Prepared, sample_weight: ArrayLike | None = None, *, known: Quality | None = None
+    ) -> dict[str, Self]:
+        """Fit to a prepared table, and beside it two controls that differ in the rows' weights alone.
+
+        "permuted": the weights of cells (strata within domains) go to other cells; "uniform": rows count the same.
+        Where the model has no weights, both are the model itself. `known` is the `quality_` of another model fitted to
+        the same rows with the same seed: the same judgement is not made again.
+        """
+        trial, learners, chosen = self._fit(ready, self._roles(ready, sample_weight), known)
+        made = {"quality": self, "permuted": self, "uniform": self}
+        if chosen.weights and self.quality_ is not None:
+            for name in ("permuted", "uniform"):
+                weight = np.full(len(trial.weight), trial.weight.mean())
+                if name == "permuted":
+                    weight = permuted(trial.weight, trial.problem.domain, self.quality_.assigned.labels, self._seed())
+                made[name] = copy(self)
+                made[name]._refit(replace(trial, weight=weight), learners, chosen)
+        return made
+
+    def _fit(
+        self, ready: Prepared, weight: Array, known: Quality | None = None
+    ) -> tuple[Trial, Mapping[str, Any], Candidate]:
+        # What is fitted within gets its weights directly.
+        with config_context(enable_metadata_routing=False), one_thread():
+            return self._judge_decide_fit(ready, weight, known)
+
+    def _judge_decide_fit(
+        self, ready: Prepared, weight: Array, known: Quality | None
+    ) -> tuple[Trial, Mapping[str, Any], Candidate]:
+        self.columns_ = ready.columns
+        self.left_out_ = {column.name: column.reason for column in ready.left_out}
+        self.features_ = np.asarray(ready.names, dtype=object)
+        domain, self.domains_ = codes(ready.domains, "domains", len(ready.y))
+        encoded = self._encode(ready.y, weight)
+        rows, counts = repeated(weight)
+        order = in_order(ready.X[rows], encoded[rows], counts, domain[rows])
+        rows, counts = rows[order], counts[order]
+        seen, code = np.unique(domain[rows], return_inverse=True)
+        self.domains_ = self.domains_[seen]
+        if len(self.domains_) == 1:
+            warnings.warn(
+                "there is only one training domain: differences between domains cannot be learned",
+                OneDomainWarning,
+                stacklevel=3,
+            )
+        problem = Problem(ready.X[rows], encoded[rows], code, len(seen), self._n_classes(), counts)
+        if known is None:
+            self.quality_ = self._judged(problem, ready, rows)
+        else:  # its weights are in the order of the rows given
+            self.quality_ = replace(known, weight=known.weight[rows])
+        trial = trial_of(problem, self.quality_, self._flagged(), self._class_weight(problem), self._seed())
+        options: dict[str, Any] = {"classes": problem.n_classes > 0, "rows": len(rows), "seed": self._seed()}
+        learners = learners_of(self.estimator, **options, network=_network)
+        if (trial.weight < 1).any() or (counts != counts[0]).any():
+            warn_without_weights(learners)
+        chosen, value = self._decide(trial, learners)
+        self._refit(trial, learners, chosen)
+        self._keep(trial, value, rows, len(ready.y))
+        self.reference_ = reference_of(trial, value, chosen)
+        self.adaptation_ = self._known_effects = None
+        return trial, learners, chosen
+
+    # --- what depends on the target ----------------------------------------------------------------------------
+
+    def _encode(self, y: NDArray[Any], weight: Array) -> NDArray[Any]:
+        raise NotImplementedError
+
+    def _n_classes(self) -> int:
+        return len(getattr(self, "classes_", ()))
+
+    def _class_weight(self, problem: Problem) -> Array:
+        return np.ones(len(problem.y))
+
+    # --- judging and deciding -----------------------------------------------------------------------------------
+
+    def _judged(self, problem: Problem, ready: Prepared, rows: NDArray[np.intp]) -> Quality | None:
+        if len(rows) < FEWEST_JUDGED or (self.weights == "off" and self.screen == "off"):
+            return None
+        part = replace(
+            ready,
+            frame=ready.frame.iloc[rows],
+            X=problem.X,
+            y=ready.y[rows],
+            domains=self.domains_[problem.domain].astype(str),
+            row=ready.row[rows],
+            strata=ready.strata and NamedStrata(ready.strata.labels[rows], ready.strata.names),
+        )
+        return judge(
+            part,
+            grouping=self.grouping,
+            weight=problem.weight,
+            random_state=self._seed(),
+            progress=self.verbose,
+        )
+
+    def _flagged(self) -> tuple[int, ...]:
+        """The places of the features that the judgement flags; none if that would leave none."""
+        if self.quality_ is None:
+            return ()
+        names, column = names_of(self.columns_)
+        place = {(name, self.columns_[c].name): k for k, (name, c) in enumerate(zip(names, column, strict=True))}
+        table = self.quality_.features[self.quality_.features["suspicious"]]
+        found = tuple(sorted(place[pair] for pair in zip(table["feature"], table["column"], strict=True)))
+        return found if len(found) < len(self.features_) else ()
+
+    def _decide(self, trial: Trial, learners: Mapping[str, Any]) -> tuple[Candidate, Array]:
+        """The candidate, and what the model says of rows whose domain it did not see; both with their figures."""
+        classes = trial.problem.n_classes > 0
+        tried = {name: learners[name] for name in TRIED if name in learners} or dict(learners)
+        folds = len(np.unique(trial.fold))
+        with Bar(folds * (len(learners) + 3), "deciding", self.verbose) as bar:
+            chosen, table = decided(trial, tried, self.weights, self.screen, bar)
+            if not chosen.weights:  # then rows count alike in every figure, too
+                trial = replace(trial, weight=np.ones(len(trial.weight)))
+            found = trial.held_out(learners, chosen, bar)
+            value = trial.mixed(found)
+            stock = {"linear": linear(classes), "trees": trees(classes, self._seed())}
+            plain = chosen == Candidate(False, False)
+            known = {name: found[name] for name in stock if name in found and plain}
+            stock = {name: learner for name, learner in stock.items() if name not in known}
+            base = "majority" if classes else "mean"
+            known |= trial.held_out({**stock, base: constant(classes)}, Candidate(False, False), bar)
+        share = trial.shares(found)
+        self.shares_ = dict(zip(found, map(float, share), strict=True))
+        names = {"quality": value, **{name: known[name] for name in ("linear", "trees", base)}}
+        self.expected_error_ = self._named(
+            pd.DataFrame([{"learner": name, **self._figures(trial, one)} for name, one in names.items()])
+        ).set_index("learner")
+        if len(learners) > 1 or len(table) == 0:
+            parts = {name: (one, self.shares_[name]) for name, one in found.items()} if len(learners) > 1 else {}
+            final = [
+                {"candidate": chosen.name, "learner": name, **figures(trial, one, trusted=True), "share": part}
+                for name, (one, part) in {**parts, "quality": (value, 1.0)}.items()
+            ]
+            why = "fitted to all rows, combined by these shares" if len(table) else self._nothing_to_do()
+            last = pd.DataFrame(final).assign(chosen=True, why=why)
+            self.decision_ = self._named(pd.concat([table, last], ignore_index=True) if len(table) else last)
+        else:
+            self.decision_ = self._named(table)
+        self.candidate_ = chosen.name
+        self._say_dropped(chosen, table)
+        return chosen, value
+
+    def _figures(self, trial: Trial, value: Array) -> dict[str, Any]:
+        return figures(trial, value, trusted=False)
+
+    def _nothing_to_do(self) -> str:
+        if self.quality_ is None:
+            return "not judged" if "off" in (self.weights, self.screen) else "too few rows to judge"
+        return "no rows are noisy and no feature is suspicious, or the remedies are off"
+
+    def _named(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Domains by their label; folds by their number where there is one domain."""
+        place = table["worst_domain"].to_numpy()
+        names = self.domains_[place].tolist() if len(self.domains_) > 1 else [f"fold {k + 1}" for k in place]
+        return table.assign(worst_domain=pd.Series(names, index=table.index, dtype=object))
+
+    def _say_dropped(self, chosen: Candidate, table: pd.DataFrame) -> None:
+        """The features that go, each with its share and p and the error with and without all of them."""
+        if not chosen.screen or self.quality_ is None:
+            columns = ["feature", "column", "share", "p", "error_with", "error_without"]
+            self.dropped_ = pd.DataFrame(columns=columns)
+            return
+        found = self.quality_.features
+        gone = found[found["suspicious"]][["feature", "column", "share", "p"]].reset_index(drop=True)
+        alone = table[table["learner"] == "quality"].set_index("candidate")["error"]
+        without = alone["both" if chosen.weights else "without flagged features"]
+        self.dropped_ = gone.assign(error_with=alone["weights" if chosen.weights else "plain"], error_without=without)
+
+    @one_thread()
+    def _refit(self, trial: Trial, learners: Mapping[str, Any], chosen: Candidate) -> None:
+        problem = trial.problem
+        self.kept_ = trial.columns(chosen)
+        weight = problem.weight * trial.class_weight * (trial.weight if chosen.weights else 1.0)
+        X = problem.X[:, self.kept_]
+        parts = {
+            name: fitted(learner, X, problem.y, weight, problem.domain, seed=self._seed())
+            for name, learner in learners.items()
+            if self.shares_[name] > 0
+        }
+        self.estimator_ = (
+            next(iter(parts.values()))
+            if len(learners) == 1
+            else Stack(parts, {name: self.shares_[name] for name in parts}, problem.n_classes)
+        )
+        self.weighted_ = chosen.weights
+
+    def _keep(self, trial: Trial, value: Array, rows: NDArray[np.intp], n: int) -> None:
+        """What belongs to rows, in the order in which they were given."""
+        first, place = np.unique(rows, return_index=True)
+        judged = np.zeros(n)
+        judged[first] = trial.weight[place]
+        if self.quality_ is not None:
+            self.quality_ = replace(self.quality_, weight=judged)
+        self.weight_ = judged if self.weighted_ else (judged > 0).astype(np.float64)
+        problem = trial.problem
+        said = {"expected": value} if not problem.n_classes else {f"p{k}": value[:, k] for k in range(value.shape[1])}
+        table = pd.DataFrame(
+            {"domain": problem.domain, "target": problem.y, **said, "weight": trial.weight, "count": problem.weight}
+        )
+        self.held_out_ = table.iloc[place].set_index(pd.Index(first, name="row"))
+        self.held_out_["count"] = np.bincount(rows, problem.weight, n)[first]
+
+    @property
+    def summary_(self) -> list[str]:
+        """What was decided, in sentences, and a warning where the model is no better than no model."""
+        check_is_fitted(self, "reference_")
+        return decision_words(self)
+
+    def report(self, path: str | os.PathLike[str], title: str = "table") -> None:
+        """Write the data-quality page, with the error to expect on new domains.
+
+        Parameters
+        ----------
+        path : path
+            The HTML file.
+        title : str
+            The title of the page.
+        """
+        check_is_fitted(self, "reference_")
+        if self.quality_ is None:
+            raise InputError("the training rows were not judged: there are too few of them, or the remedies are off")
+        from rpo._report import write_report  # matplotlib and Jinja, which most calls do not need
+
+        write_report(self.quality_, Path(path), title=title, model=self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the fitted model to a folder, without pickle; `rpo.load` reads it.
+
+        The target and the held-out prediction of at most 20,000 rows are saved, because intervals need them; features
+        and the judgement (`quality_`) are not.
+
+        Parameters
+        ----------
+        path : path
+            The folder. An existing folder is replaced only if it contains nothing but a model.
+        """
+        from rpo._models.model_files import save
+
+        save(self, path)
+
+    # --- predicting ---------------------------------------------------------------------------------------------
+
+    def _outputs(self, X: Any) -> Array:
+        value = self._raw(self._features(X))
+        return value if self.adaptation_ is None else self.adaptation_(value)
+
+    def _features(self, X: Any) -> Array:
+        """The numbers that the learners take."""
+        check_is_fitted(self, "estimator_")
+        frame, _ = self._frame(X)
+        return numbers(frame, self.columns_)[:, self.kept_]
+
+    def _raw(self, values: Array) -> Array:
+        """What the learners say, before any adapting."""
+        if isinstance(self.estimator_, Stack):
+            found = self.estimator_.outputs(values)
+        else:
+            found = outputs(self.estimator_, values, self._n_classes())
+        if not (finite := np.isfinite(found.reshape(len(found), -1)).all(1)).all():
+            row = int(np.flatnonzero(~finite)[0])
+            raise InputError(f"row {row} of X is so far from the training data that no prediction can be computed")
+        return found
+
+
+def _network(name: str, **options: Any) -> Any:
+    from rpo._networks.by_name import network_named  # torch is loaded only where a network is asked for
+
+    return network_named(name, **options)
+
+
+def decision_words(model: QualityModel) -> list[str]:
+    """What a Quality model decided, and a warning where it is no better than no model."""
+    judged = model.quality_
+    less = int(((model.weight_ < 1) & (model.weight_ > 0)).sum())
+    if less:
+        said = [f"{less:,} of {len(model.weight_):,} rows get less weight, because they are noisier than the others"]
+    elif judged is not None and ((judged.weight > 0) & (judged.weight < 1)).any():
+        said = ["noisy rows keep their full weight: less weight increases the error on held-out domains"]
+    else:
+        said = ["all rows have the same weight: none is clearly noisier than the others"] if judged is not None else []
+    if len(model.dropped_):
+        names = [str(name) for name in model.dropped_["feature"]]
+        said.append(f"dropped, because their relation to the target differs between domains: {_quoted(names)}")
+    elif judged is not None and judged.features["suspicious"].any():
+        names = judged.features.loc[judged.features["suspicious"], "feature"].tolist()
+        said.append(f"suspicious, but kept, because the error on held-out domains is larger without: {_quoted(names)}")
+    error = model.expected_error_["error"]
+    if error.iloc[0] >= error.iloc[-1]:
+        said.append(f"WARNING: on held-out domains the model is no better than the {error.index[-1]}")
+    return said
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return few([repr(name[:60]) for name in names], MOST_NAMED)

@@ -1,0 +1,66 @@
+"""What `fit` trains, before it is said with which values and seeds: for one model, or for a sweep."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from torch import nn
+
+from rpo._networks.fetched import Inputs
+from rpo.engine import Config, Data, Monitor, Snapshot, Trained, train
+from rpo.engine.method import State
+from rpo.exceptions import InputError
+from rpo.methods import Method
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A training, checked and prepared."""
+
+    method: Method
+    build: Callable[[], nn.Module]
+    data: Data
+    config: Config
+    numbers: dict[str, float]
+    options: dict[str, Any]
+    first: State | None
+    """What a first stage gave that was trained for the search of strata."""
+
+    def train(
+        self,
+        seeds: Sequence[int],
+        numbers: Mapping[str, float | Sequence[float]],
+        options: Mapping[str, Any],
+        first: State | None = None,
+    ) -> Trained:
+        """One model a seed, in one stack."""
+        return train(
+            self.method,
+            self.build,
+            self.data,
+            seeds=seeds,
+            numbers=numbers,
+            options=options,
+            config=self.config,
+            first=first,
+        )
+
+
+def validation_rows(given: Any) -> tuple[Inputs, Any, Any]:
+    """X, y and domains of validation rows, the domains None where there is one."""
+    if not isinstance(given, tuple | list) or len(given) not in (2, 3):
+        raise InputError("validation must be a tuple (X, y) or (X, y, domains)")
+    X, y, *rest = given
+    return X, y, rest[0] if rest else None
+
+
+def evaluations(snapshot: Snapshot, monitor: Monitor | None, scale: float) -> pd.DataFrame:
+    """The risk of the first model on each validation domain, a row for each evaluation, in units of the target."""
+    assert monitor is not None
+    if not snapshot.watch:  # fewer steps than between two evaluations
+        return pd.DataFrame(columns=["step", *monitor.names])
+    risk = scale**2 * snapshot.watch["risk"][0].cpu().double().numpy()
+    found = pd.DataFrame(risk, columns=list(monitor.names))
+    found.insert(0, "step", snapshot.watch["at"][0].long().cpu().numpy())
+    return found

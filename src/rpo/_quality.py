@@ -1,0 +1,164 @@
+"""Which domains, strata, features, columns and rows of a table are poor: `rpo.quality`, and how it finds out."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from rpo._io import AskedTask, Grouping, Show, Task, one_thread
+from rpo._judging.arguments import prepared, row_weights, unit_codes
+from rpo._judging.evidence import look, told
+from rpo._judging.judgement import Judgement
+from rpo._stats.ridge import Array
+from rpo._table.preparing import FEWEST_ROWS, Prepared
+from rpo.exceptions import InputError
+
+__all__ = ["Quality", "judge", "quality"]
+
+
+class Quality(Judgement):
+    __doc__ = Judgement.__doc__
+
+    def report(self, path: str | Path, title: str = "table") -> None:
+        """Write the data-quality page.
+
+        Parameters
+        ----------
+        path : path
+            The HTML file.
+        title : str
+            The title of the page.
+        """
+        from rpo._report import write_report  # matplotlib and Jinja, which most calls do not need
+
+        write_report(self, Path(path), title=title)
+
+
+def quality(
+    X: ArrayLike | pd.DataFrame,
+    y: ArrayLike | None = None,
+    *,
+    domains: ArrayLike | None = None,
+    target: str | None = None,
+    domain: str | None = None,
+    strata: Sequence[str] | ArrayLike = (),
+    task: AskedTask = "auto",
+    grouping: Grouping = "auto",
+    estimator: Any = "auto",
+    predictions: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    unit: str | ArrayLike | None = None,
+    drop: Sequence[str] = (),
+    category: Sequence[str] = (),
+    random_state: int = 0,
+    verbose: Show = "auto",
+) -> Quality:
+    """Judge a table: which domains, groups, features and rows are of poor quality, and how much a row should count.
+
+    Call either `quality(X, y, domains=…)` or `quality(frame, target="name", domain="name")`.
+
+    Parameters
+    ----------
+    X : array or DataFrame
+        The features; a DataFrame may have text, dates and missing values. With `target=`, the whole table.
+    y, domains : array of shape (n,)
+        The target and the domain of each row.
+    target, domain : str
+        The columns of `X` with the target and the domain, if `X` is the whole table.
+    strata : sequence of str, or array of shape (n,)
+        The columns that define strata (groups of rows), or the stratum of each row.
+    task : "auto", "regression" or "classification"
+        The task; "auto" recognises it from the target.
+    grouping : "auto", "search", "class" or "none"
+        How strata are found without `strata`: a search among the features ("auto", "search"), the classes, or none.
+    estimator : str or scikit-learn estimator
+        The learner that residuals come from: "auto" (a linear model, splines and boosted trees, stacked), "linear",
+        "trees", "network", the name of a method, or any estimator.
+    predictions : array of shape (n,) or (n, n_classes)
+        Your own predictions by models that have not seen the row: numbers, or the probability of each class in sorted
+        order. Nothing is trained then, and features and held-out errors are not judged.
+    sample_weight : array of shape (n,)
+        Counts rows: a weight of two is the same as repeating the row.
+    unit : str or array of shape (n,)
+        Identifies what was measured repeatedly (a patient, a pupil); rows of one unit stay in one fold.
+    drop, category : sequence of str
+        Columns to ignore; numeric columns to treat as categorical.
+    random_state : int
+        The random seed.
+    verbose : bool or "auto"
+        Whether to show progress; "auto" does on a terminal.
+
+    Returns
+    -------
+    Quality
+        `summary` in sentences, data frames with the evidence (`domains`, `strata`, `cells`, `features`, `rows`), and
+        `weight` for any `fit(…, sample_weight=…)`.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd, rpo
+    >>> rng = np.random.default_rng(0)
+    >>> table = pd.DataFrame({"x": rng.normal(size=300), "site": ["a", "b", "c"] * 100})
+    >>> table["y"] = table["x"] + rng.normal(size=300) * np.where(table["site"] == "c", 2.0, 0.2)
+    >>> found = rpo.quality(table, target="y", domain="site")
+    >>> print(*found.domains[["domain", "n", "noisy"]].iloc[0])
+    c 100 True
+    """
+    ready, kept, total = prepared(X, y, domains, target, domain, strata, task, unit, drop, category)
+    weight = np.ones(total) if sample_weight is None else row_weights(sample_weight, total)
+    if (counted := int((weight[kept] > 0).sum())) < FEWEST_ROWS:
+        raise InputError(f"only {counted} rows have a target and a positive weight: at least {FEWEST_ROWS} are needed")
+    units = None if unit is None else unit_codes(X, unit, total, "unit")[kept]
+    found = judge(
+        ready,
+        grouping=grouping,
+        estimator=estimator,
+        predictions=None if predictions is None else np.asarray(predictions)[kept],
+        weight=weight[kept],
+        unit=units,
+        random_state=random_state,
+        progress=verbose,
+    )
+    whole = np.zeros(total)
+    whole[kept] = found.weight
+    return replace(found, weight=whole)
+
+
+@one_thread()
+def judge(
+    ready: Prepared,
+    *,
+    grouping: Grouping = "auto",
+    estimator: Any = "auto",
+    predictions: NDArray[Any] | None = None,
+    weight: Array | None = None,
+    unit: NDArray[np.intp] | None = None,
+    random_state: int = 0,
+    progress: Show = "auto",
+) -> Quality:
+    """The quality of a table that was prepared before; `weight` has one number per prepared row."""
+    seen = look(
+        ready,
+        grouping=grouping,
+        estimator=learner_of(estimator, ready.task),
+        predictions=predictions,
+        weight=weight,
+        unit=unit,
+        random_state=random_state,
+        progress=progress,
+    )
+    return Quality(**vars(told(ready, seen, random_state)))
+
+
+def learner_of(estimator: Any, task: Task) -> Any:
+    """Return the network for a name that is no learner of ours; anything else as it is."""
+    ours = ("auto", "linear", "trees", *(("anchor",) if task == "regression" else ()))
+    if not isinstance(estimator, str) or estimator in ours:
+        return estimator
+    from rpo._networks.by_name import network_named
+
+    return network_named(estimator, classes=task == "classification")

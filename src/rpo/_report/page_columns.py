@@ -1,0 +1,96 @@
+"""Columns: what is wrong with them, what is missing where, how domains differ in them, and which mislead a model."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rpo._report.page_drawing import about_zero
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rpo._judging.judgement import Judgement
+
+MOST, MOST_SAID, MOST_DOMAINS = 300, 30, 60
+MOST_DOWN, MOST_ACROSS = 300, 100
+GAPS = (0.0, 0.05, 0.2, 0.5, 0.9)  # shares missing from which on a cell is darker
+SHIFTS = (0.2, 0.5, 1.0, 2.0)  # standardised differences, likewise
+
+
+def section(found: "Judgement", shorter: int) -> dict[str, Any]:
+    """Findings, two maps of domains by columns, the suspicious features drawn domain by domain, then all columns."""
+    shown = found.features.head(MOST // shorter)
+    table = found.columns.table.head(MOST // shorter)
+    suspicious = found.features[found.features["suspicious"]]["feature"].tolist()
+    wrong = [finding.words for finding in found.columns.findings if finding.wrong]
+    ordinary = [finding.words for finding in found.columns.findings if not finding.wrong]
+    gaps = found.columns.missing
+    gaps = gaps.loc[:, (gaps > 0).any()]
+    shift, several = found.columns.shift, len(found.domains) > 1
+    return {
+        "kind": "columns",
+        "id": "columns",
+        "title": "Columns",
+        "wrong": wrong[: MOST_SAID // shorter],
+        "left_wrong": max(0, len(wrong) - MOST_SAID // shorter),
+        "ordinary": ordinary[: MOST_SAID // shorter],
+        "left_ordinary": max(0, len(ordinary) - MOST_SAID // shorter),
+        "missing": _map(gaps, shorter) if gaps.size else None,
+        "shift": _map(shift, shorter) if several else None,
+        "table": table.to_dict("records"),
+        "left_table": len(found.columns.table) - len(table),
+        "suspicious": [_drawn(found, name, MOST_DOMAINS // shorter) for name in suspicious],
+        "several": several,
+        "rows": shown.to_dict("records"),
+        "left": len(found.features) - len(shown),
+    }
+
+
+def _map(table: "pd.DataFrame", shorter: int) -> dict[str, Any]:
+    """Domains by columns, those of the largest values first; whichever are more go down, where they can be searched."""
+    size = np.nan_to_num(np.abs(table.to_numpy(float)), nan=-1.0)
+    table = table.iloc[np.argsort(-size.max(1), kind="stable"), np.argsort(-size.max(0), kind="stable")]
+    down, across = ("domain", "column") if len(table) >= len(table.columns) else ("column", "domain")
+    whole = table if down == "domain" else table.T
+    shown = whole.iloc[: MOST_DOWN // shorter, : MOST_ACROSS // shorter]
+    values = shown.to_numpy(float)
+    return {
+        "down": down,
+        "across": across,
+        "headings": [str(name) for name in shown.columns],
+        "rows": [(str(name), row) for name, row in zip(shown.index, values.tolist(), strict=True)],
+        "left_down": len(whole) - len(shown),
+        "left_across": len(whole.columns) - len(shown.columns),
+    }
+
+
+def gap_class(share: float) -> str:
+    """How dark a share of missing values is.
+
+    >>> gap_class(0.0), gap_class(0.01), gap_class(1.0)
+    ('', 'g1', 'g5')
+    """
+    return f"g{step}" if (step := int(np.searchsorted(GAPS, share))) else ""
+
+
+def shift_class(difference: float) -> str:
+    """How dark a difference is, upwards or downwards.
+
+    >>> shift_class(0.1), shift_class(0.7), shift_class(-3.0), shift_class(float("nan"))
+    ('', 'u2', 'd4', '')
+    """
+    step = int(np.searchsorted(SHIFTS, abs(difference))) if np.isfinite(difference) else 0
+    return f"{'u' if difference > 0 else 'd'}{step}" if step else ""
+
+
+def _drawn(found: "Judgement", name: str, most: int) -> dict[str, Any]:
+    """The slope of one feature in every domain, from the lowest to the highest; of many domains, both ends."""
+    table = found.slopes[found.slopes["feature"] == name].dropna().sort_values("slope", ignore_index=True)
+    cut = len(table) - most
+    shown = table.drop(index=range(most // 2, most // 2 + cut)) if cut > 0 else table
+    return {
+        "name": name,
+        "rows": shown.to_dict("records"),
+        "slopes": about_zero(shown["low"], shown["slope"], shown["high"]),
+        "left": len(table) - len(shown),
+    }

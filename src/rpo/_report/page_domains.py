@@ -1,0 +1,36 @@
+"""Domains, noisiest first: level, relation, novelty and noise side by side."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from rpo._judging.noise import FEWEST_JUDGED
+from rpo._report.page_drawing import about_zero, bars, from_zero
+from rpo._report.page_numbers import noise_digits
+
+if TYPE_CHECKING:
+    from rpo._judging.judgement import Judgement
+
+MOST = 300
+
+
+def section(found: "Judgement", shorter: int) -> dict[str, Any]:
+    """A row for each domain, with its drawings."""
+    table = found.domains
+    shown = table.head(MOST // shorter)
+    return {
+        "kind": "domains",
+        "id": "domains",
+        "title": "Domains",
+        "rows": shown.to_dict("records"),
+        "left": len(table) - len(shown),
+        "levels": about_zero(shown["offset_low"], shown["offset"], shown["offset_high"]),
+        "relations": bars(shown["relation"], 1.0),
+        "novelties": bars(shown["novelty"], 1.0),
+        "noises": from_zero(shown["low"], shown["noise"], shown["high"], found.noise),
+        "digits": noise_digits(shown["noise"], found.task),
+        "overall": found.noise,
+        "known": math.isfinite(found.noise),
+        "fewest": FEWEST_JUDGED[found.task],
+        "target": found.prepared.target,
+        "regression": found.task == "regression",
+    }

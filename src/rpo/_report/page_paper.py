@@ -1,0 +1,20 @@
+"""For readers of the paper: η and ρ."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rpo._judging.judgement import Judgement
+
+MOST = 200
+
+
+def section(found: "Judgement", shorter: int) -> dict[str, Any]:
+    """Every cell, those of the smallest η first."""
+    shown = found.penalties.head(MOST // shorter)
+    return {
+        "kind": "paper",
+        "id": "paper",
+        "title": "For readers of the paper",
+        "rows": shown.to_dict("records"),
+        "left": len(found.penalties) - len(shown),
+    }

@@ -1,0 +1,38 @@
+"""The head of the page: at most five findings, each with a link to its evidence, and the table in figures."""
+
+from typing import TYPE_CHECKING, Any
+
+from rpo._report.page_numbers import decimals, number, percent
+
+if TYPE_CHECKING:
+    from rpo._judging.judgement import Judgement
+
+SHARES = ("variance explained", "largest class", "wrong labels")
+PLACES = {
+    "domains": "domains",
+    "strata": "groups of rows",
+    "features": "columns",
+    "columns": "columns",
+    "rows": "rows",
+}
+
+
+def section(found: "Judgement", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all sections have one signature)
+    """Sentences with their places, and tiles of figures."""
+    return {
+        "kind": "summary",
+        "id": "summary",
+        "title": "What to do first",
+        "findings": [(sentence, PLACES[place], place) for place, sentence in found.findings],
+        "tiles": [(name, _figure(name, value)) for name, value in found.overview.items()],
+    }
+
+
+def _figure(name: str, value: float | None) -> str:
+    if value is None:
+        return "cannot tell"
+    if name == "variance explained" and value <= 0:
+        return "none"  # of rows not seen, the columns say less than the mean does
+    if name in SHARES:
+        return percent(value)
+    return number(int(value)) if value.is_integer() else number(value, decimals([value]))

@@ -1,0 +1,1 @@
+"""Model folders: manifests with checksums, the card, and fitted learners as arrays."""

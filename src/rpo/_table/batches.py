@@ -1,0 +1,157 @@
+"""Columns of a batch of rows as numbers, as places of labels, and as one key per row.
+
+Of text every different value is looked at once, however often it occurs.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rpo._table.columns import ABSENT, LARGEST, NULL, Array, Column, as_text, typed
+from rpo._table.reading import frame_of
+from rpo.exceptions import InputError
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_STIR = np.uint64(0xBF58476D1CE4E5B9)
+
+
+def encoded(column: Any) -> tuple[NDArray[np.intp], Any]:
+    """The place of each value among the different ones, −1 where it is missing; and these, as an array of Arrow.
+
+    >>> import pyarrow as pa
+    >>> code, values = encoded(pa.array(["b", None, "b", "a"]))
+    >>> code.tolist(), values.tolist()
+    ([0, -1, 0, 1], ['b', 'a'])
+    """
+    import pyarrow as pa
+
+    one = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    code = one.indices.fill_null(-1) if one.null_count else one.indices
+    return code.to_numpy(zero_copy_only=False).astype(np.intp), one.dictionary
+
+
+def labelled(column: Any) -> tuple[NDArray[np.intp], list[str]]:
+    """The same with labels as text, as `as_text` has them.
+
+    >>> import pyarrow as pa
+    >>> labelled(pa.array([2, None, 3]))[1]
+    ['2', '3']
+    """
+    import pyarrow as pa
+
+    code, values = encoded(column)
+    if pa.types.is_string(values.type):  # a data frame of them would take longer than all rows of the batch
+        return code, [ABSENT if text is None else text.replace("\0", NULL) for text in values.to_pylist()]
+    return code, as_text(frame_of(pa.table({"a": values}))["a"]).tolist() if len(values) else []
+
+
+def places(column: Any, label: Mapping[str, int]) -> NDArray[np.intp]:
+    """The place of each label as text, −1 of one that is not known, −2 where it is missing.
+
+    >>> import pyarrow as pa
+    >>> places(pa.array([2, None, 3]), {"2": 7}).tolist()
+    [7, -2, -1]
+    """
+    code, texts = labelled(column)
+    return np.array([*(label.get(text, -1) for text in texts), -2], dtype=np.intp)[code]
+
+
+def numbers_of(column: Any, about: Column) -> Array:
+    """A column as `typed` has it: numbers or days with NaN for gaps, or the place of a category (−1 for any other).
+
+    >>> import pyarrow as pa
+    >>> numbers_of(pa.array([1, None]), Column(name="a", kind="number")).tolist()
+    [1.0, nan]
+    """
+    import pyarrow as pa
+
+    kind = column.type
+    if about.kind == "number" and (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+        return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+    if about.kind == "category":
+        code, texts = labelled(column)
+        place = {name: float(k) for k, name in enumerate(about.categories)}
+        return np.array([place.get(text, -1.0) for text in (*texts, ABSENT)])[code]
+    if pa.types.is_dictionary(kind):
+        code, different = encoded(column)
+        values = frame_of(pa.table({"a": different}))["a"]
+        return typed(pd.concat([values, pd.Series([None], dtype=object)], ignore_index=True), about)[code]
+    return typed(frame_of(pa.table({"a": column}))["a"], about)
+
+
+def frequent_places(column: Any, about: Column) -> Array:
+    """The place of a category among those that are frequent, −1 for any other, NaN where it is missing."""
+    found = places(column, {name: k for k, name in enumerate(about.categories)})
+    return np.where(found == -2, np.nan, found)
+
+
+def filled(values: Sequence[Array], columns: Sequence[Column]) -> Array:
+    """The numbers that models see, as `frames.columns.transform` makes them, `(rows, numbers)`.
+
+    >>> filled([np.array([3.0, np.nan])], [Column(name="age", kind="number", fill=4.0, gaps=True)]).tolist()
+    [[3.0, 0.0], [4.0, 1.0]]
+    """
+    # Column by column in memory: sums of columns run over what lies together.
+    made = np.empty((len(values[0]), sum(len(column.outputs) for column in columns)), order="F")
+    place = 0
+    for value, column in zip(values, columns, strict=True):
+        if column.kind == "category":
+            for k in range(len(column.categories)):
+                made[:, place + k] = value == k
+            place += len(column.categories)
+            continue
+        gone = np.isnan(value)
+        made[:, place] = np.where(gone, column.fill, value) if gone.any() else value
+        if column.gaps:
+            made[:, place + 1] = gone
+        place += len(column.outputs)
+    return made
+
+
+def check_finite(value: Array, name: str) -> None:
+    """Refuse numbers that sums do not hold.
+
+    >>> check_finite(np.array([np.inf]), "age")
+    Traceback (most recent call last):
+    rpo.exceptions.InputError: column 'age' has values up to inf: correct them, or use --drop
+    """
+    largest = max(-float(np.fmin.reduce(value, initial=0.0)), float(np.fmax.reduce(value, initial=0.0)))
+    if largest > LARGEST:
+        raise InputError(f"column {name!r} has values up to {largest:.3g}: correct them, or use --drop")
+
+
+def keys(batch: Any, seed: int) -> NDArray[np.uint64]:
+    """A number for each row from what it says, the same for equal rows, whatever file or batch they are in.
+
+    >>> import pyarrow as pa
+    >>> one, other, same = keys(pa.record_batch({"a": [1.0, 2.0, 1.0], "b": ["u", "u", "u"]}), 0).tolist()
+    >>> one == same, one == other
+    (True, False)
+    """
+    start = (seed * int(_STIR) + 1) % 2**64
+    total = np.full(batch.num_rows, start, dtype=np.uint64)
+    for column in batch.columns:
+        total *= _MIX
+        total ^= _words(column)
+    for shift, factor in ((30, _STIR), (27, _MIX), (31, np.uint64(1))):
+        total ^= total >> np.uint64(shift)
+        total *= factor
+    return total
+
+
+def _words(column: Any) -> NDArray[np.uint64]:
+    """64 bits of each value."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_floating(kind) or pa.types.is_integer(kind):
+        value = numbers_of(column, Column(name="", kind="number"))
+        words = (value + 0.0).view(np.uint64)  # −0.0 is 0.0
+        words ^= words >> np.uint64(32)  # whole numbers have their digits on top, and products carry upwards
+        return words
+    code, texts = labelled(column)
+    known = pd.util.hash_array(np.array(texts, dtype=object)) if texts else np.zeros(0, np.uint64)
+    return np.append(known, np.uint64(0))[code]

@@ -1,0 +1,85 @@
+"""Rows as they come: columns learned, rows counted, sorted by what they say."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rpo._stats.ridge import Array
+from rpo._table.columns import Column, LeftOut, check_reach, learn, transform, typed
+from rpo.exceptions import InputError
+
+REPEATED = 10  # times as many rows as there are, at most, where weights are whole numbers
+
+
+def columns_of(frame: pd.DataFrame) -> tuple[tuple[Column, ...], tuple[LeftOut, ...]]:
+    """What each column is, and those that say nothing about a row.
+
+    >>> used, left = columns_of(pd.DataFrame({"a": [1.0, 2.0], "b": [None, None], "c": [3, 3]}))
+    >>> [column.name for column in used], [(column.name, column.reason) for column in left]
+    (['a'], [('b', 'missing in every row'), ('c', 'the same in every row')])
+    """
+    learned = [
+        learn(frame[name], str(name)) if frame[name].notna().any() else LeftOut(str(name), "missing in every row")
+        for name in frame.columns
+    ]
+    used = tuple(column for column in learned if isinstance(column, Column))
+    left = tuple(column for column in learned if isinstance(column, LeftOut))
+    if not used:
+        reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in left[:3])
+        raise InputError(f"no column of X can be used ({reasons}): at least one must vary between rows")
+    return used, left
+
+
+def numbers(frame: pd.DataFrame, columns: Sequence[Column]) -> Array:
+    """The columns as numbers, `(rows, numbers)`.
+
+    >>> numbers(pd.DataFrame({"a": [1.0, 2.0]}), [Column(name="a", kind="number")]).tolist()
+    [[1.0], [2.0]]
+    """
+    made = []
+    for column in columns:
+        values = typed(frame[column.name], column)
+        check_reach(values, column.name)
+        if column.kind == "category" or column.gaps:
+            made.append(transform(frame[[column.name]], [column]))
+        else:
+            made.append(np.where(np.isnan(values), column.fill, values)[:, None])
+    return np.hstack(made)
+
+
+def repeated(weight: Array) -> tuple[NDArray[np.intp], Array]:
+    """Rows with what each counts: a row of a whole weight k is k rows, so that both are the same to any learner.
+
+    >>> rows, counts = repeated(np.array([0.0, 2.0, 1.0]))
+    >>> rows.tolist(), counts.tolist()
+    ([1, 1, 2], [1.0, 1.0, 1.0])
+    """
+    rows = np.flatnonzero(weight > 0)
+    counts = weight[rows]
+    if (counts % 1 == 0).all() and counts.sum() <= REPEATED * len(rows):
+        rows = np.repeat(rows, counts.astype(np.intp))
+        return rows, np.ones(len(rows))
+    return rows, counts
+
+
+def in_order(X: Array, y: NDArray[Any], *more: NDArray[Any]) -> NDArray[np.intp]:
+    """An order that depends on what rows say, and not on where they stand: nothing later can depend on that either.
+
+    >>> in_order(np.array([[2.0], [1.0], [1.0]]), np.array([0, 1, 0])).tolist()
+    [2, 1, 0]
+    """
+    return np.lexsort((*more, y, *X.T[::-1]))
+
+
+def free_name(name: str, frame: pd.DataFrame) -> str:
+    """The name, with underscores behind it if a column has it already.
+
+    >>> free_name("target", pd.DataFrame({"target": []}))
+    'target_'
+    """
+    while name in frame.columns:
+        name += "_"
+    return name

@@ -1,0 +1,264 @@
+"""A table with its roles: target, domain, strata and features checked, the task recognised, columns as numbers."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rpo._io import AskedTask, Task, few
+from rpo._table.columns import (
+    LARGEST,
+    SMALLEST,
+    Array,
+    Column,
+    LeftOut,
+    Room,
+    as_text,
+    kind_of,
+    learn,
+    names_of,
+    transform,
+    typed,
+)
+from rpo.exceptions import InputError
+from rpo.grouping import NamedStrata, strata_from_columns
+
+FEWEST_ROWS = 10
+MOST_NAMED = 8
+MOST_CLASSES = 100
+MOST_DOMAINS = 2_000
+# Whole numbers with at most this many values are taken for classes, unless the user says otherwise.
+FEW_VALUES = 10
+WITHOUT_DOMAIN = "all"
+MOST_WEIGHT = 1e9  # a weight counts rows
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Rows ready for training, and what was done to get there.
+
+    `y` holds numbers for a regression and class names for a classification; `row` is each row's number in the table
+    as it came, from 1; `notes` say in plain words what was recognised, left out or filled.
+    """
+
+    frame: pd.DataFrame = field(repr=False)
+    X: Array = field(repr=False)
+    y: NDArray[Any] = field(repr=False)
+    domains: NDArray[Any] = field(repr=False)
+    row: NDArray[np.intp] = field(repr=False)
+    columns: tuple[Column, ...]
+    target: str
+    domain: str | None
+    task: Task
+    strata: NamedStrata | None
+    notes: tuple[str, ...]
+    left_out: tuple[LeftOut, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns of X."""
+        return names_of(self.columns)[0]
+
+
+def prepare(
+    frame: pd.DataFrame,
+    *,
+    target: str,
+    domain: str | None = None,
+    strata: Sequence[str] = (),
+    task: AskedTask = "auto",
+    drop: Sequence[str] = (),
+    category: Sequence[str] = (),
+    room: Room = np.empty,
+) -> Prepared:
+    """Check the roles, recognise the task, and turn the other columns into numbers, in an array that `room` makes.
+
+    >>> table = pd.DataFrame({"y": range(20), "x": range(20), "where": ["a", "b"] * 10})
+    >>> ready = prepare(table, target="y", domain="where")
+    >>> ready.task, ready.names, ready.notes[0]
+    ('regression', ['x'], "the target 'y' is numeric: regression")
+    """
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    _check_roles(frame, target, domain, strata, drop, category)
+    notes: list[str] = []
+    row = np.arange(1, len(frame) + 1)
+    known = frame[target].notna().to_numpy()
+    if not known.any():
+        raise InputError(f"the target {target!r} has no values: choose another column")
+    if not known.all():
+        notes.append(f"{int((~known).sum()):,} rows without a target were dropped")
+        frame, row = frame[known], row[known]
+    if len(frame) < FEWEST_ROWS:
+        raise InputError(f"only {len(frame)} rows have a target: at least {FEWEST_ROWS} are needed")
+    found, words = recognise(frame[target], target, task)
+    y = target_values(frame[target], target, found)
+    domains = domain_labels(frame, domain)
+    columns, left_out = _features(frame, target, domain, drop, category)
+    gaps = [column.name for column in columns if column.gaps]
+    notes = [words, *notes, *(f"column {out.name!r} was dropped: {out.reason}" for out in left_out)]
+    if gaps:
+        notes.append(f"missing values were filled with the median and marked in an indicator column: {_quoted(gaps)}")
+    named = strata_from_columns(frame[list(strata)].reset_index(drop=True)) if strata else None
+    X = transform(frame, columns, room)
+    return Prepared(
+        frame, X, y, domains, row, tuple(columns), target, domain, found, named, tuple(notes), tuple(left_out)
+    )
+
+
+def recognise(values: "pd.Series[Any]", name: str, asked: AskedTask = "auto") -> tuple[Task, str]:
+    """The task that a target calls for, and a sentence that says why.
+
+    >>> recognise(pd.Series(["yes", "no"]), "bought")
+    ('classification', "the target 'bought' has 2 classes: classification")
+    """
+    if asked not in get_args(AskedTask):
+        raise InputError(f"task must be auto, regression or classification, got {asked!r}")
+    known = values.dropna()
+    distinct = int(known.nunique())
+    if asked != "auto":
+        return asked, f"the target {name!r} has {distinct:,} values: {asked}, as requested"
+    kind = "category" if pd.api.types.is_bool_dtype(known) else kind_of(known, name)
+    if kind == "date":
+        raise InputError(f"the target {name!r} is a date: convert it to a number or a class first")
+    if kind == "category":
+        return "classification", f"the target {name!r} has {distinct:,} classes: classification"
+    numbers = typed(known, Column(name=name, kind="number"))
+    few = distinct <= FEW_VALUES and bool(np.isfinite(numbers).all() and (numbers % 1 == 0).all())
+    if (few or distinct == 2) and distinct > 1:
+        words = f"the target {name!r} has {distinct} values: classification (--task regression treats them as numbers)"
+        return "classification", words
+    return "regression", f"the target {name!r} is numeric: regression"
+
+
+def target_values(values: "pd.Series[Any]", name: str, task: Task) -> NDArray[Any]:
+    """The target as numbers or class names, or one line about why not.
+
+    >>> target_values(pd.Series([1.0, 2.0]), "y", "regression").tolist()
+    [1.0, 2.0]
+    """
+    if task == "classification":
+        labels: NDArray[Any] = as_text(values).to_numpy(dtype=str)
+        classes = len(np.unique(labels))
+        if classes < 2:
+            raise InputError(f"the target {name!r} is {labels[0][:40]!r} in every row: there is nothing to learn")
+        if classes > MOST_CLASSES:
+            raise InputError(
+                f"the target {name!r} has {classes:,} classes, more than {MOST_CLASSES}: "
+                "merge some, or use --task regression if they are numbers"
+            )
+        if classes > len(labels) / 2:
+            raise InputError(
+                f"the target {name!r} has {classes} classes in {len(labels)} rows, too few of each to learn from: "
+                "merge some, or use --task regression if they are numbers"
+            )
+        return labels
+    numbers = typed(values, Column(name=name, kind="number"))
+    for problem, bad in (("not a number", np.isnan(numbers)), ("infinite", np.isinf(numbers))):
+        if bad.any():
+            example = str(values[bad].iloc[0])[:40]
+            raise InputError(
+                f"the target {name!r} is {problem} in {int(bad.sum())} of {len(bad)} rows, such as {example!r}: "
+                "correct them or leave the cell empty"
+            )
+    largest = np.abs(numbers).max()
+    if largest > LARGEST or 0 < largest < SMALLEST:
+        raise InputError(f"the target {name!r} has values up to {largest:.1g}: use another unit")
+    if np.ptp(numbers) <= 1e-12 * np.abs(numbers).max():
+        raise InputError(f"the target {name!r} is {numbers[0]:g} in every row: there is nothing to learn")
+    return numbers
+
+
+def domain_labels(frame: pd.DataFrame, domain: str | None) -> NDArray[Any]:
+    """The domain of each row as text; one for all if no column is named.
+
+    >>> domain_labels(pd.DataFrame({"site": [1, 1, 2]}), "site").tolist()
+    ['1', '1', '2']
+    """
+    if domain is None:
+        return np.full(len(frame), WITHOUT_DOMAIN)
+    missing = int(frame[domain].isna().sum())
+    if missing:
+        raise InputError(
+            f"the domain {domain!r} is missing in {missing} of {len(frame)} rows: fill it in, or drop these rows"
+        )
+    labels: NDArray[Any] = as_text(frame[domain]).to_numpy(dtype=str)
+    number = len(np.unique(labels))
+    if number == len(labels):
+        raise InputError(f"the domain {domain!r} is different in every row: choose a column with repeated values")
+    if number > MOST_DOMAINS:
+        raise InputError(
+            f"the domain {domain!r} has {number:,} values, but at most {MOST_DOMAINS:,} are supported: group them"
+        )
+    return labels
+
+
+def check_moments(y: NDArray[Any]) -> None:
+    """Refuse a target of dates or durations, which NumPy would turn into odd numbers.
+
+    >>> check_moments(np.array(["2020-01-31"], dtype="M8[D]"))
+    Traceback (most recent call last):
+    rpo.exceptions.InputError: the target has type datetime64[D]: convert it to numbers or classes first
+    """
+    if y.dtype.kind in "mM":
+        raise InputError(f"the target has type {y.dtype}: convert it to numbers or classes first")
+
+
+def check_weight(weight: NDArray[np.float64]) -> None:
+    """Refuse weights of rows that sums of rows cannot hold.
+
+    >>> check_weight(np.array([1.0, 1e30]))
+    Traceback (most recent call last):
+    rpo.exceptions.InputError: sample_weight ranges from 1 to 1e+30: rescale it to lie between 1e-09 and 1e+09, or zero
+    """
+    used = weight[weight > 0]
+    if len(used) and (used.max() > MOST_WEIGHT or used.min() < 1 / MOST_WEIGHT):
+        raise InputError(
+            f"sample_weight ranges from {used.min():.3g} to {used.max():.3g}: "
+            f"rescale it to lie between {1 / MOST_WEIGHT:g} and {MOST_WEIGHT:g}, or zero"
+        )
+
+
+def _features(
+    frame: pd.DataFrame, target: str, domain: str | None, drop: Sequence[str], category: Sequence[str]
+) -> tuple[list[Column], list[LeftOut]]:
+    used = [name for name in frame.columns if name not in {target, domain, *drop}]
+    learned = [learn(frame[name], name, category=name in category) for name in used]
+    columns = [column for column in learned if isinstance(column, Column)]
+    left_out = [column for column in learned if isinstance(column, LeftOut)]
+    if not columns:
+        why = "".join(f"; {out.name!r} cannot be used ({out.reason})" for out in left_out[:1])
+        raise InputError(
+            f"there is no column to predict from: besides target and domain, at least one column must vary{why}"
+        )
+    return columns, left_out
+
+
+def _check_roles(
+    frame: pd.DataFrame,
+    target: str,
+    domain: str | None,
+    strata: Sequence[str],
+    drop: Sequence[str],
+    category: Sequence[str],
+) -> None:
+    if frame.columns.has_duplicates:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise InputError(f"the table has the column {twice!r} more than once: rename one of them")
+    roles = {"--target": [target], "--domain": [] if domain is None else [domain]}
+    roles |= {"--strata": list(strata), "--drop": list(drop), "--category": list(category)}
+    for option, names in roles.items():
+        for name in names:
+            if name not in frame.columns:
+                near = difflib.get_close_matches(name, list(frame.columns), 1)
+                hint = f"did you mean {near[0]!r}?" if near else f"it has {_quoted(frame.columns)}"
+                raise InputError(f"the table has no column {name!r} ({option}): {hint}")
+    if target in (domain, *strata):
+        raise InputError(f"{target!r} is the target: it cannot also be the domain or define strata")
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return few([repr(name) for name in names], MOST_NAMED)

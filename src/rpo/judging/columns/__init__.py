@@ -1,6 +1,0 @@
-"""What is wrong with the columns of a table, before any model."""
-
-from rpo.judging.columns.findings import Finding
-from rpo.judging.columns.judge import Columns, judge_columns
-
-__all__ = ["Columns", "Finding", "judge_columns"]

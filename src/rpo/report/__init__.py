@@ -1,5 +1,0 @@
-"""The data-quality page: one small module a section, one template over all."""
-
-from rpo.report.page import render, write_report
-
-__all__ = ["render", "write_report"]

@@ -1,0 +1,154 @@
+"""`rpo theory`: Theorem 1 as printed and as corrected, against the exact solver and Monte-Carlo."""
+
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rpo._io import console
+
+
+def theory(
+    problem: Annotated[
+        list[str] | None, typer.Option("--problem", "-p", help="Problem to solve (see --list); may be repeated.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the figures.")] = Path("out/theory"),
+    eta: Annotated[float, typer.Option(help="IRM penalty of every domain; must be above 0.")] = 1.0,
+    lam: Annotated[
+        list[float] | None, typer.Option("--lam", help="Lipschitz penalty; may be repeated. (default: 1e-4, 1e-3)")
+    ] = None,
+    nodes: Annotated[int, typer.Option(help="Number of grid nodes, at least 51.")] = 2001,
+    repetitions: Annotated[int, typer.Option(help="Number of Monte-Carlo repetitions, at least 2.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Seed of the noise.")] = 0,
+    figures: Annotated[bool, typer.Option(help="Draw the figures.")] = True,
+    list_problems: Annotated[bool, typer.Option("--list", help="List the problems and exit.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")] = False,
+) -> None:
+    """Compare Theorem 1 and Proposition 1 with an exact solver, in tables, figures and conclusions.
+
+    [bold]Examples[/bold]
+
+        rpo theory
+
+        rpo theory --problem tilted-two-domains --eta 10 --lam 1e-4 --out figures
+
+        rpo theory --json --no-figures > theory.json
+    """
+    import json
+    from dataclasses import asdict
+
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from rpo._io import write_whole
+    from rpo.exceptions import InputError
+    from rpo_lab.theory import compare, problems, words
+
+    if list_problems:
+        for name in problems.names():
+            typer.echo(f"{name:20s} {problems.describe(name)}")
+        return
+    if eta <= 0:
+        raise InputError(f"--eta must be above 0 (the printed theorem divides by it), got {eta:g}")
+    if nodes < 51:
+        raise InputError(f"--nodes must be at least 51, got {nodes}")
+    chosen = [problems.get(name, nodes=nodes) for name in problem or problems.names()]
+    lambdas = lam or [1e-4, 1e-3]
+    simulation = {"repetitions": repetitions, "seed": seed}
+    tables: dict[str, list[dict[str, object]]] = {"theorem": [], "lambda": [], "rho": [], "eta": []}
+    written: list[Path] = []
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("theory", total=len(chosen))
+        for each in chosen:
+            progress.update(task, description=each.name)
+            for value in lambdas:
+                tables["theorem"] += map(asdict, compare.theorem_rows(each, eta, value, **simulation))
+            tables["lambda"] += map(asdict, compare.lambda_rows(each))
+            if compare.groups_differ(each):
+                tables["rho"] += map(asdict, compare.rho_rows(each, **simulation))
+            if each.domains > 1:
+                tables["eta"] += map(asdict, compare.eta_rows(each, **simulation))
+            if figures:
+                from rpo_lab.theory.figures import write
+
+                written += write(each, eta, lambdas[0], out, **simulation)
+            progress.advance(task)
+    lines = words.conclusions(tables)
+    if written:
+        write_whole(out / "index.md", words.page(lines, written, eta=eta, lam=lambdas[0]))
+    if as_json:
+        said = {"conclusions": lines, "figures": [str(path) for path in written]}
+        typer.echo(json.dumps(tables | said, ensure_ascii=False, indent=1))
+        return
+    _print(tables)
+    typer.echo("Conclusions\n")
+    for line in lines:
+        typer.echo(f"- {line}")
+    if written:
+        typer.echo(f"\n{len(written)} figures in {out}, all of them on the page {out / 'index.md'}:\n")
+        for name, shows in words.FIGURES.items():
+            typer.echo(f"- PROBLEM-{name}.svg: {shows}")
+        typer.echo(f"\nPROBLEM is one of {', '.join(each.name for each in chosen)}.")
+
+
+TITLES = {
+    "theorem": "Theorem 1 (ρ = 1; the last three columns: how far from the exact solver)",
+    "lambda": "Best λ (η = 0, ρ = 1; excess = risk above that at the best λ)",
+    "rho": "ρ compared with uniform ρ in the same form (η = 0, each at its own best λ)",
+    "eta": "η compared with η = 1 (ρ = 1, each at its own best λ)",
+}
+
+# Column, heading, and how its values are written.
+COLUMNS: dict[str, list[tuple[str, str, str]]] = {
+    "theorem": [
+        ("problem", "problem", "s"),
+        ("lam", "λ", "g"),
+        ("quantity", "quantity", "s"),
+        ("printed", "printed", ".3e"),
+        ("corrected", "corrected", ".3e"),
+        ("exact", "exact", ".3e"),
+        ("monte_carlo", "Monte-Carlo", ".3e"),
+        ("monte_carlo_se", "± s.e.", ".0e"),
+        ("printed_error", "printed", "+.1%"),
+        ("corrected_error", "corrected", "+.1%"),
+        ("monte_carlo_deviation", "M.-C. in s.e.", "+.1f"),
+    ],
+    "lambda": [
+        ("problem", "problem", "s"),
+        ("printed", "printed", ".2e"),
+        ("derived", "derived", ".2e"),
+        ("best", "best", ".2e"),
+        ("printed_excess", "printed excess", "+.0%"),
+        ("derived_excess", "derived excess", "+.1%"),
+        ("slope", "slope in N", ".3f"),
+    ],
+    "rho": [
+        ("problem", "problem", "s"),
+        ("scheme", "ρ", "s"),
+        ("lam", "best λ", ".2e"),
+        ("change", "risk", "+.1%"),
+        ("monte_carlo_change", "Monte-Carlo", "+.1%"),
+        ("monte_carlo_se", "± s.e.", ".1%"),
+    ],
+}
+COLUMNS["eta"] = [COLUMNS["rho"][0], ("scheme", "η", "s"), *COLUMNS["rho"][2:]]
+
+
+def _print(tables: dict[str, list[dict[str, object]]]) -> None:
+    from rich.table import Table
+
+    screen = console()
+    for name, rows in tables.items():
+        if not rows:
+            continue
+        table = Table(title=TITLES[name], title_justify="left")
+        for _, heading, form in COLUMNS[name]:
+            table.add_column(heading, justify="left" if form == "s" else "right", no_wrap=True)
+        for _, group in groupby(rows, key=itemgetter("problem")):
+            for row in group:
+                table.add_row(*("–" if row[key] is None else format(row[key], form) for key, _, form in COLUMNS[name]))
+            if name != "lambda":  # there each problem has one row
+                table.add_section()
+        screen.print(table)

@@ -1,0 +1,118 @@
+"""A fold of a real table: training domains with what is planted there, and the domains held out."""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpo._comparing.table_learners import part
+from rpo._table import prepare
+from rpo._table.columns import Column
+from rpo._table.preparing import Prepared
+from rpo_lab.data.real import load_real
+from rpo_lab.real.planting import CONFOUNDER, SETTINGS, plant, setting_of
+
+Array = NDArray[np.float64]
+FOLDS, MOST_ALONE = 5, 8  # up to eight domains are held out one at a time
+MANY = 40  # domains that a sample keeps, if there are so many: fewer rows of each, not fewer of them
+DOMAIN = "(domain)"
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Training rows, and the held-out rows with the target that they truly have.
+
+    `unit` is the deviation of the clean table's target (1 for classes): errors are measured in it. `clean` is the
+    target of the training rows before anything was planted; `noise` and `bad` are as in `Planted`.
+    """
+
+    train: Prepared
+    held: Prepared
+    clean: NDArray[Any]
+    noise: Array
+    bad: NDArray[np.bool_]
+    unit: float
+
+    @property
+    def classes(self) -> bool:
+        """Whether it is a classification."""
+        return self.train.task == "classification"
+
+
+@lru_cache(maxsize=64)
+def real_table(name: str, rows: int) -> Prepared:
+    """A real table as numbers, of a larger one a sample of about so many rows."""
+    table = load_real(name)
+    frame = table.X.assign(**{table.target: np.asarray(table.y), DOMAIN: np.asarray(table.domains)})
+    if len(frame) > rows:
+        frame = frame[sampled(frame[DOMAIN].to_numpy(), rows)]
+    return prepare(frame, target=table.target, domain=DOMAIN, task=table.task)
+
+
+def sampled(domains: NDArray[Any], rows: int) -> NDArray[np.bool_]:
+    """Which rows of a larger table are kept, always the same: whole domains drawn until there are so many rows, but no
+    fewer than forty, then of each of these its share, at least one row.
+
+    >>> kept = sampled(np.repeat(["a", "b"], [90, 10]), 50)
+    >>> int(kept[:90].sum()), int(kept[90:].sum())
+    (45, 5)
+    >>> kept = sampled(np.repeat(np.arange(100), 20), 1000)
+    >>> len(np.unique(np.repeat(np.arange(100), 20)[kept])), int(kept.sum())
+    (50, 1000)
+    """
+    rng = np.random.default_rng(0)
+    _, code, count = np.unique(domains, return_inverse=True, return_counts=True)
+    drawn = rng.permutation(len(count))
+    enough = int(np.searchsorted(np.cumsum(count[drawn]), rows)) + 1
+    kept = np.isin(code, drawn[: max(MANY, enough)])
+    share = min(1.0, rows / kept.sum())
+    for e in drawn[: max(MANY, enough)]:
+        own = rng.permutation(np.flatnonzero(code == e))
+        kept[own[max(1, round(share * len(own))) :]] = False
+    return kept
+
+
+def fold_count(domains: int) -> int:
+    """How many folds a table of so many domains has.
+
+    >>> fold_count(3), fold_count(60)
+    (3, 5)
+    """
+    return domains if domains <= MOST_ALONE else FOLDS
+
+
+def held_out(ready: Prepared, fold: int, seed: int) -> NDArray[np.bool_]:
+    """Which rows a fold holds out; the seed deals the domains, as many to each fold."""
+    names, code = np.unique(ready.domains, return_inverse=True)
+    place = np.random.default_rng(seed).permutation(len(names)) % fold_count(len(names))
+    return np.asarray(place[code] == fold)
+
+
+@lru_cache(maxsize=4)
+def make_fold(table: str, setting: str, fold: int, rows: int, seed: int) -> Fold:
+    """The fold, planted anew for every seed and fold."""
+    ready = real_table(table, rows)
+    held = held_out(ready, fold, seed)
+    inside, outside = part(ready, ~held), part(ready, held)
+    rng = np.random.default_rng([seed, fold, list(SETTINGS).index(setting)])
+    planted = plant(setting_of(setting), inside, len(outside.y), rng)
+    kept = np.zeros(len(inside.y), dtype=bool)
+    kept[planted.kept] = True
+    train = part(inside, kept)
+    train = replace(train, y=planted.y, frame=train.frame.assign(**{train.target: planted.y}))
+    if planted.column is not None and planted.elsewhere is not None:
+        train, outside = wider(train, planted.column), wider(outside, planted.elsewhere)
+    unit = float(ready.y.std()) if ready.task == "regression" else 1.0
+    return Fold(train, outside, inside.y[planted.kept], planted.noise, planted.bad, unit)
+
+
+def wider(ready: Prepared, column: Array) -> Prepared:
+    """The rows with one more column."""
+    return replace(
+        ready,
+        frame=ready.frame.assign(**{CONFOUNDER: column}),
+        X=np.column_stack([ready.X, column]),
+        columns=(*ready.columns, Column(name=CONFOUNDER, kind="number")),
+    )

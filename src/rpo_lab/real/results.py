@@ -1,0 +1,290 @@
+"""What the records of the study show: errors over the best stock learner, gains of the weights, detection."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rpo._stats.significance import SURE, holm, paired
+from rpo_lab.data.recipes import recipe_of
+from rpo_lab.real.planting import CLEAN, SETTINGS
+from rpo_lab.real.quality import ESTIMATORS
+from rpo_lab.real.study import BEST_OF, CONTROLS, DETECTION, QUALITY, ROWS, RealStudy
+from rpo_lab.runner.store import Record
+
+Array = NDArray[np.float64]
+DRAWS = 10_000  # of the bootstrap over tables
+LEVEL = 0.95
+# A fold's training rows are shared with other folds: a quarter is what fifths of the domains hold out for each four.
+OVERLAP = 0.25
+JUDGED = (QUALITY, CONTROLS, DETECTION)  # rows that depend on the rules; learners that people use do not
+BINS = (0.0, 0.02, 0.1, 0.25, 1.0)  # of unevenness
+
+
+@dataclass(frozen=True)
+class RealResults:
+    """Everything that the page, the figures and the terminal show.
+
+    `errors` has the loss of every run by its place; `ratios` one line per row, table and setting: its error over that
+    of the best stock learner there, and whether it is surely better or worse; `summary` one line per row and setting;
+    `gains` the error by quality weights over that by uniform ones, beside the unevenness of the table; `undone` the
+    share of the damage of planted noise that weights undo; `detection` the AUC of what was planted.
+    """
+
+    study: RealStudy
+    errors: pd.DataFrame
+    ratios: pd.DataFrame
+    summary: pd.DataFrame
+    gains: pd.DataFrame
+    undone: pd.DataFrame
+    curve: pd.DataFrame
+    detection: pd.DataFrame
+    failed: pd.DataFrame
+    seconds: float
+    versions: tuple[str, ...]
+    """Names and versions of what the records were made with."""
+    rules: tuple[str, ...]
+    """Fingerprints of the rules that Quality was run under."""
+
+
+def make_results(study: RealStudy, records: Mapping[str, Record]) -> RealResults:
+    """All of it, from the records by hash."""
+    errors, failed = losses(study, records)
+    ratios = ratios_of(errors)
+    gains = gains_of(study, records, errors)
+    known = [records[run.digest] for run in study.runs.values()]
+    judged = [records[run.digest] for key, run in study.runs.items() if ROWS[key.row].section in JUDGED]
+    return RealResults(
+        study=study,
+        errors=errors,
+        ratios=ratios,
+        summary=summarised(ratios),
+        gains=gains,
+        undone=undone_of(errors),
+        curve=curve_of(gains),
+        detection=detection_of(study, records),
+        failed=failed,
+        seconds=sum(record.seconds for record in known),
+        versions=_seen(known, lambda name: name != "rules"),
+        rules=tuple(one.removeprefix("rules ") for one in _seen(judged, lambda name: name == "rules")),
+    )
+
+
+def _seen(records: Sequence[Record], chosen: Callable[[str], bool]) -> tuple[str, ...]:
+    found = {f"{name} {value}" for record in records for name, value in record.versions.items() if chosen(name)}
+    return tuple(sorted(found))
+
+
+def losses(study: RealStudy, records: Mapping[str, Record]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The loss of every run (squared error over the target's variance, or Brier's score); and why runs failed."""
+    lines, failed = [], []
+    for key, run in study.runs.items():
+        if ROWS[key.row].section == DETECTION:
+            continue
+        record = records[run.digest]
+        place = {"row": key.row, "table": key.table, "setting": key.setting, "seed": key.seed, "fold": key.fold}
+        if record.measured is None:
+            failed.append({**place, "reason": record.reason})
+            continue
+        found = record.measured.test["test"]
+        lines.append({**place, "loss": found.get("mse", found.get("brier"))})
+    columns = ["row", "table", "setting", "seed", "fold"]
+    return pd.DataFrame(lines, columns=[*columns, "loss"]), pd.DataFrame(failed, columns=[*columns, "reason"])
+
+
+def error_of(loss: Any, table: str) -> Any:
+    """The error that ratios are of: root mean squared, or Brier's score itself."""
+    return np.sqrt(loss) if _task(table) == "regression" else loss
+
+
+@cache
+def _task(table: str) -> str:
+    return recipe_of(table).task
+
+
+def ratios_of(errors: pd.DataFrame) -> pd.DataFrame:
+    """The error of each row over that of the best stock learner of its table and setting, on the folds both have.
+
+    The best is the one that turned out best on that table, which no practitioner knows beforehand. Surely better or
+    worse: t-test paired over folds, its variance that of Nadeau and Bengio (2003), since folds share training rows;
+    Holm over the tables of a row and setting.
+    """
+    lines = []
+    for (setting, table), some in errors.groupby(["setting", "table"], sort=False):
+        wide = some.pivot_table(index=["seed", "fold"], columns="row", values="loss", sort=False)
+        stock = [name for name in BEST_OF if name in wide]
+        if not stock:
+            continue
+        best = wide[stock].mean().idxmin()
+        for row in wide.columns:
+            both = wide[[row, best]].dropna() if row != best else wide[[row]].dropna()
+            if not len(both):
+                continue
+            own, other = both[row].to_numpy(), both[best].to_numpy()
+            a, b = (error_of(values, str(table)) for values in (own, other))
+            lines.append(
+                {
+                    "setting": setting,
+                    "table": table,
+                    "row": row,
+                    "best": best,
+                    "folds": len(both),
+                    "ratio": float(error_of(own.mean(), str(table)) / error_of(other.mean(), str(table))),
+                    "better": bool(a.mean() < b.mean()),
+                    "p": None if row == best else paired(a, b, overlap=OVERLAP),
+                }
+            )
+    made = pd.DataFrame(lines, columns=["setting", "table", "row", "best", "folds", "ratio", "better", "p"])
+    made["p"] = made["p"].astype(object)
+    for _, some in made.groupby(["setting", "row"], sort=False):
+        made.loc[some.index, "p"] = pd.Series(
+            holm([None if p is None or p != p else float(p) for p in some["p"]]), index=some.index, dtype=object
+        )
+    sure = np.array([p is not None and p == p and p < SURE for p in made["p"]], dtype=bool)
+    return made.assign(won=sure & made["better"], lost=sure & ~made["better"])
+
+
+def summarised(ratios: pd.DataFrame) -> pd.DataFrame:
+    """By setting and row: geometric mean of the ratios with its interval over tables, median, worst, won and lost."""
+    lines = []
+    for (setting, row), some in ratios.groupby(["setting", "row"], sort=False):
+        ratio = some["ratio"].to_numpy()
+        low, high = bootstrap(np.log(ratio))
+        lines.append(
+            {
+                "setting": setting,
+                "row": row,
+                "tables": len(some),
+                "mean": float(np.exp(np.log(ratio).mean())),
+                "low": float(np.exp(low)),
+                "high": float(np.exp(high)),
+                "median": float(np.median(ratio)),
+                "worst": float(ratio.max()),
+                "worst table": some["table"].iloc[int(ratio.argmax())],
+                "won": int(some["won"].sum()),
+                "lost": int(some["lost"].sum()),
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def bootstrap(values: Array, seed: int = 0) -> tuple[float, float]:
+    """The 95 % interval of the mean over tables, by drawing tables with replacement; NaN below two.
+
+    >>> low, high = bootstrap(np.array([1.0, 2.0, 3.0]))
+    >>> bool(1.0 <= low < 2.0 < high <= 3.0)
+    True
+    """
+    if len(values) < 2:
+        return float("nan"), float("nan")
+    drawn = np.random.default_rng(seed).integers(0, len(values), (DRAWS, len(values)))
+    low, high = np.quantile(values[drawn].mean(1), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def gains_of(study: RealStudy, records: Mapping[str, Record], errors: pd.DataFrame) -> pd.DataFrame:
+    """For every estimator, table and setting: the error by quality weights, permuted and true ones over that by
+    uniform ones, the mean unevenness of the training rows, and how often weights were used."""
+    uneven: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
+    for key, run in study.runs.items():
+        measured = records[run.digest].measured
+        if measured is not None and "judgement" in measured.test:
+            found = measured.test["judgement"]
+            uneven.setdefault((key.row, key.table, key.setting), []).append((found["unevenness"], found["weighted"]))
+    lines = []
+    for estimator in ESTIMATORS:
+        name = f"quality-{estimator}"
+        for (table, setting), some in errors.groupby(["table", "setting"], sort=False):
+            wide = some.pivot_table(index=["seed", "fold"], columns="row", values="loss", sort=False)
+            if (place := (name, str(table), str(setting))) not in uneven or f"{name}-uniform" not in wide:
+                continue
+            line: dict[str, Any] = {"estimator": estimator, "table": table, "setting": setting}
+            line["unevenness"], line["weighted"] = np.mean(uneven[place], axis=0)
+            for what, row in (("quality", name), ("permuted", f"{name}-permuted"), ("true", f"{name}-true")):
+                both = wide[[row, f"{name}-uniform"]].dropna() if row in wide else wide.iloc[:0]
+                if len(both):
+                    own, flat = (error_of(both[c].mean(), str(table)) for c in (row, f"{name}-uniform"))
+                    line[what] = float(own / flat)
+            lines.append(line)
+    columns = ["estimator", "table", "setting", "unevenness", "weighted", "quality", "permuted", "true"]
+    return pd.DataFrame(lines, columns=columns)
+
+
+def undone_of(errors: pd.DataFrame) -> pd.DataFrame:
+    """By estimator and setting with noise: the share of its damage that weights undo, judged, permuted and true ones.
+
+    Damage is the error by uniform weights less that on the same folds without the noise. Sums over tables are divided,
+    not averaged shares: on a table that noise hardly harms, a share is a quotient of chances.
+    """
+    lines = []
+    for estimator in ESTIMATORS:
+        name = f"quality-{estimator}"
+        rows = {"judged": name, "permuted": f"{name}-permuted", "true": f"{name}-true"}
+        for setting in (one for one in SETTINGS if SETTINGS[one].noisy):
+            less = dict.fromkeys(rows, 0.0)
+            damage, tables = 0.0, 0
+            for table, some in errors.groupby("table", sort=False):
+                wide, clean = (
+                    some[some["setting"] == one].pivot_table(index=["seed", "fold"], columns="row", values="loss")
+                    for one in (setting, CLEAN)
+                )
+                flat = f"{name}-uniform"
+                if flat not in clean or not {flat, *rows.values()} <= set(wide):
+                    continue
+                both = wide[[flat, *rows.values()]].assign(clean=clean[flat]).dropna()
+                if len(both):
+                    mean = {column: float(error_of(both[column].mean(), str(table))) for column in both}
+                    damage, tables = damage + mean[flat] - mean["clean"], tables + 1
+                    for what, row in rows.items():
+                        less[what] += mean[flat] - mean[row]
+            if damage > 0:
+                shares = {what: value / damage for what, value in less.items()}
+                lines.append({"estimator": estimator, "setting": setting, "tables": tables, **shares})
+    return pd.DataFrame(lines, columns=["estimator", "setting", "tables", "judged", "permuted", "true"])
+
+
+def curve_of(gains: pd.DataFrame) -> pd.DataFrame:
+    """By estimator and bin of unevenness: how many tables and settings, and the geometric mean of the ratio.
+
+    The interval draws whole tables, since settings of one table are not independent.
+    """
+    lines = []
+    for estimator, some in gains.dropna(subset=["quality"]).groupby("estimator", sort=False):
+        for low, high in zip((-1.0, *BINS[:-1]), BINS, strict=True):
+            inside = some[(some["unevenness"] > low) & (some["unevenness"] <= high)]
+            if not len(inside):
+                continue
+            by_table = np.log(inside["quality"]).groupby(inside["table"]).mean()
+            least, most = bootstrap(by_table.to_numpy())
+            lines.append(
+                {
+                    "estimator": estimator,
+                    "from": max(low, 0.0),
+                    "to": high,
+                    "cases": len(inside),
+                    "tables": len(by_table),
+                    "ratio": float(np.exp(by_table.mean())),
+                    "low": float(np.exp(least)),
+                    "high": float(np.exp(most)),
+                }
+            )
+    return pd.DataFrame(lines, columns=["estimator", "from", "to", "cases", "tables", "ratio", "low", "high"])
+
+
+def detection_of(study: RealStudy, records: Mapping[str, Record]) -> pd.DataFrame:
+    """The AUC of corrupted domains and rows by setting, table and way: means over folds."""
+    lines = []
+    for key, run in study.runs.items():
+        measured = records[run.digest].measured
+        if ROWS[key.row].section == DETECTION and measured is not None:
+            for what, ways in sorted(measured.test.items()):
+                lines += [
+                    {"setting": key.setting, "table": key.table, "what": what, "way": way, "auc": value}
+                    for way, value in sorted(ways.items())
+                ]
+    made = pd.DataFrame(lines, columns=["setting", "table", "what", "way", "auc"])
+    return made.groupby(["setting", "what", "way", "table"], sort=False)[["auc"]].mean().reset_index()

@@ -1,0 +1,67 @@
+"""Runs that no engine trains: the mean, and learners of other libraries, which one module does for all runs of the same
+data.
+
+Their methods are named `family:learner`; a family's module is imported when one is asked for. It has `work`, and
+`versions`, of what its results depend on besides this package.
+"""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from torch import Tensor
+
+from rpo.engine import Data
+from rpo.functional.domains import domain_mean, mean_over_domains
+from rpo_lab.runner.specification import Run
+from rpo_lab.runner.store import Measured
+
+FAMILIES = {"real": "rpo_lab.real.learners"}
+
+# What was measured, or why nothing was, and CPU seconds.
+Outcome = tuple[Measured | str, float]
+Work = Callable[[Sequence[Run]], list[Outcome]]
+Predictor = Callable[[Data], Callable[[Tensor], Tensor]]
+
+
+def is_outside(method: str) -> bool:
+    """Whether a run of that method is done by another library.
+
+    >>> is_outside("real:ridge"), is_outside("erm-l2")
+    (True, False)
+    """
+    return method.partition(":")[0] in FAMILIES
+
+
+def work_of(method: str) -> Work:
+    """What does runs of that method, all of one data set and seed; it raises only what is no run's fault."""
+    found: Work = _family(method).work
+    return found
+
+
+def versions_of(method: str) -> dict[str, str]:
+    """What its results depend on besides this package."""
+    found: dict[str, str] = _family(method).versions()
+    return found
+
+
+def _family(method: str) -> Any:
+    return import_module(FAMILIES[method.partition(":")[0]])
+
+
+def mean(train: Data) -> Callable[[Tensor], Tensor]:
+    r"""f(x) = mean_e mean_{i ∈ e} y_i: the best constant for domains that count alike.
+
+    >>> import torch
+    >>> from rpo.engine import make_data
+    >>> data = make_data(torch.zeros(3, 1), torch.tensor([1.0, 3.0, 6.0]), torch.tensor([0, 0, 1]), task="regression")
+    >>> mean(data)(torch.zeros(2, 1))
+    tensor([[4.],
+            [4.]])
+    """
+    by_domain = domain_mean(train.y, train.domain, train.weight, train.n_domains)
+    value = mean_over_domains(by_domain, train.size(1)[0])
+    return lambda x: value.expand(len(x), 1)
+
+
+REFERENCES: dict[str, Predictor] = {"mean": mean}

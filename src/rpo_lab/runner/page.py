@@ -1,0 +1,157 @@
+"""A results page: what a command measured, put between two marks of a page whose other text is left alone."""
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+
+from rpo._io import write_whole
+from rpo_lab.runner.figures import View
+from rpo_lab.runner.metrics import METRICS
+from rpo_lab.runner.render import markdown_table, protocol_lines, to_csv, to_html
+from rpo_lab.runner.results import Results, seeds_text
+from rpo_lab.runner.study import Row, Setting
+
+MOST_ROWS, MOST_CELLS, BEST = 24, 100, 5  # on a page; of more methods to compare with, the best few
+LONG = ("- grid:", "- reduction and scheme:")  # beside the page, with the whole table
+
+
+def marks(name: str) -> tuple[str, str]:
+    """What stands before and after the section of that name.
+
+    >>> marks("table1")
+    ('<!-- table1: begin -->', '<!-- table1: end -->')
+    """
+    return f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+
+
+def put(path: Path, name: str, section: str) -> None:
+    """Put a section between its marks, or with its marks at the end of a page that has none of that name."""
+    begin, end = marks(name)
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    if begin not in before:
+        before = f"{before.rstrip()}\n\n{begin}\n{end}\n".lstrip()
+    head, _, rest = before.partition(begin)
+    _, _, tail = rest.partition(end)
+    write_whole(path, f"{head}{begin}\n{section}\n{end}{tail}")
+
+
+def link(figure: Path, page: Path) -> str:
+    """A figure as its page finds it."""
+    return Path(os.path.relpath(figure, page.parent)).as_posix()
+
+
+def beside(view: View, page: Path) -> list[Path]:
+    """Where all of a study's figures go, that its page has no room for: a page of its own, and a table for programs."""
+    return [page.parent / "tables" / f"{view.name}.{ending}" for ending in ("html", "csv")]
+
+
+def put_study(page: Path, view: View, by_rule: Sequence[Results], command: str, figure: Path) -> None:
+    """What a study says, between its marks, and beside the page all that there is."""
+    words = view.words(by_rule[0])
+    for path, text in zip(beside(view, page), (to_html(*by_rule, words=words), to_csv(*by_rule)), strict=True):
+        write_whole(path, text)
+    put(page, view.name, study_section(view, by_rule, command, words, figure, page))
+
+
+def study_section(
+    view: View, by_rule: Sequence[Results], command: str, words: Sequence[str], figure: Path, page: Path
+) -> str:
+    """The answer, its table and its figure; by which protocol in a fold; where the rest is."""
+    main = by_rule[0]
+    whole, table = (link(path, page) for path in beside(view, page))
+    rest = f"[All rows, rules and p-values]({whole}) · [all seeds as CSV]({table})"
+    said = [f"- {line}" for line in words[: view.answers]]
+    if view.brief:
+        # Whatever many studies on one page share stands once, on the page.
+        table = means_table(main, view.brief)
+        made = f"Made by `{command}`: means over seeds {seeds_text(main.study.seeds)}."
+        return "\n".join([*said, "", table, "", made, "", f"{rest} · [figure]({link(figure, page)})"])
+    shown = short_table(main)
+    return "\n".join(
+        [
+            *said,
+            "",
+            shown,
+            "",
+            f"![{main.title}]({link(figure, page)})",
+            "",
+            f"*{view.under(main)}*",
+            "",
+            rest,
+            "",
+            '<details markdown="1"><summary>Protocol, seeds and versions</summary>',
+            "",
+            f"- made by `{command}`; with the study's file of records (`--records FILE`) in seconds, without training",
+            *(line for line in protocol_lines(main) if not line.startswith(LONG)),
+            "",
+            "</details>",
+        ]
+    )
+
+
+def short_table(results: Results) -> str:
+    """As many rows and columns as a page has room for, and a line that says what is left out.
+
+    Of many settings their means; of two metrics the first; of many methods to compare with, the best few.
+    """
+    if results.tall:
+        return over_settings(results)
+    study = results.study
+    if len(study.rows) <= MOST_ROWS and len(study.rows) * len(study.settings) <= MOST_CELLS:
+        return markdown_table(results)
+    left = []
+    first = tuple(setting for setting in study.settings if setting.metric == study.settings[0].metric)
+    if len(first) < len(study.settings):
+        left.append("other metrics")
+    kept = _kept_rows(results, first)
+    if more := len(study.rows) - len(kept):
+        left.append(f"{more} methods that are not among the best {BEST} by mean rank")
+    table = markdown_table(replace(results, study=replace(study, settings=first, rows=kept)))
+    return f"{table}\n\nNot shown: {'; '.join(left)}." if left else table
+
+
+def _kept_rows(results: Results, settings: Sequence[Setting]) -> tuple[Row, ...]:
+    """The reference's own section, what is not ranked, and the best of the others by their mean rank."""
+    rows = results.study.rows
+    own = next(row.section for row in rows if row.label == results.study.reference)
+    others = [row.label for row in rows if row.ranked and row.section != own]
+    ranks = dict.fromkeys(others, 0.0)
+    for setting in settings:
+        sign = -1 if METRICS[setting.metric].larger_is_better else 1
+        means = {label: sign * results.cell(label, setting.label).mean for label in others}
+        for rank, label in enumerate(sorted(others, key=lambda label: (math.isnan(means[label]), means[label]))):
+            ranks[label] += rank
+    best = set(sorted(others, key=lambda label: ranks[label])[:BEST])
+    return tuple(row for row in rows if row.label not in ranks or row.label in best)
+
+
+def over_settings(results: Results) -> str:
+    """A line a row: of each metric the mean over the settings, and in how many the row is surely better or worse."""
+    metrics = list(dict.fromkeys(setting.metric for setting in results.study.settings))
+    name = results.study.reference
+    heads = [text for m in metrics for text in (f"mean {METRICS[m].words}", f"better than {name}", "worse")]
+    lines = [f"| | {' | '.join(heads)} |", f"|---|{'---:|' * len(heads)}"]
+    for row in results.study.rows:
+        texts = []
+        for metric in metrics:
+            cells = [results.cell(row.label, s.label) for s in results.study.settings if s.metric == metric]
+            texts.append(METRICS[metric].text(fmean(cell.mean for cell in cells)))
+            for signs in (("+++", "++"), ("***", "**")):
+                count = sum(cell.marks in signs for cell in cells)
+                texts.append("" if row.label == name else f"{count} of {len(cells)}")
+        lines.append(f"| {row.label} | {' | '.join(texts)} |")
+    return "\n".join(lines)
+
+
+def means_table(results: Results, rows: Sequence[str]) -> str:
+    """A line a setting, means alone of some rows."""
+    known = [label for label in rows if label in {row.label for row in results.study.rows}]
+    lines = [f"| | {' | '.join(known)} |", f"|---|{'---:|' * len(known)}"]
+    for setting in results.study.settings:
+        text = METRICS[setting.metric].text
+        means = (results.cell(label, setting.label).mean for label in known)
+        lines.append(f"| {setting.label} | {' | '.join(map(text, means))} |")
+    return "\n".join(lines)
