@@ -28,7 +28,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rpo import QualityClassifier, QualityRegressor
-from rpo._table import Prepared, prepare
+from rpo._table import Table, prepare
 from rpo.grouping.folds import folds_by_group
 from rpo_lab.data.real import load_real
 from rpo_lab.data.recipes import recipes
@@ -61,12 +61,12 @@ def squares(model: Any, X: Any, y: NDArray[Any], classes: NDArray[Any] | None) -
     return np.asarray(((shares - (y[:, None] == classes)) ** 2).sum(1) / 2)
 
 
-def part_of(ready: Prepared, rows: NDArray[np.bool_], y: NDArray[Any]) -> pd.DataFrame:
+def part_of(ready: Table, rows: NDArray[np.bool_], y: NDArray[Any]) -> pd.DataFrame:
     """Rows of the table with another target."""
     return ready.frame[rows].assign(**{ready.target: y[rows]})
 
 
-def folds_of(ready: Prepared, seed: int) -> Iterator[NDArray[np.bool_]]:
+def folds_of(ready: Table, seed: int) -> Iterator[NDArray[np.bool_]]:
     """Which rows each fold holds out; the seed deals the domains."""
     names, code = np.unique(ready.domains, return_inverse=True)
     place = np.random.default_rng(seed).permutation(len(names))[code]
@@ -74,7 +74,7 @@ def folds_of(ready: Prepared, seed: int) -> Iterator[NDArray[np.bool_]]:
     return (fold == f for f in np.unique(fold))
 
 
-def noisy(ready: Prepared, share: float, seed: int) -> NDArray[Any]:
+def noisy(ready: Table, share: float, seed: int) -> NDArray[Any]:
     """The target with noise in a share of the domains."""
     rng = np.random.default_rng([seed, 1])
     names, code = np.unique(ready.domains, return_inverse=True)

@@ -18,7 +18,7 @@ from rpo._comparing.verdict import verdict
 from rpo._io import AskedTask, Grouping, Show
 from rpo._models.table_model import OURS, PLAIN
 from rpo._stats.significance import paired, paired_interval
-from rpo._table.preparing import Prepared, prepare
+from rpo._table.table import Table, prepare
 from rpo.engine.config import HIDDEN, STEPS, default_batch_size
 from rpo.exceptions import InputError
 from rpo.functional.statistics import MIN_ROWS
@@ -55,7 +55,7 @@ class Comparison:
     domains: pd.DataFrame
     verdict: str
     protocol: tuple[str, ...]
-    prepared: Prepared = field(repr=False)
+    table: Table = field(repr=False)
     failed: tuple[str, ...] = ()
     stopped: bool = False
     """Whether it was interrupted: then this is what was known."""
@@ -230,7 +230,7 @@ def _failed(study: Study, records: Mapping[str, Record], errors: Mapping[str, pd
     return tuple(lines)
 
 
-def study_rows(ready: Prepared, names: Sequence[str], every: bool = False) -> tuple[Row, ...]:
+def study_rows(ready: Table, names: Sequence[str], every: bool = False) -> tuple[Row, ...]:
     """The networks to train, with small grids: those named, in that order, plain training and RPO; or all that fit.
 
     >>> table = pd.DataFrame({"x": range(30), "y": range(30), "d": [0, 1, 2] * 10})
@@ -262,7 +262,7 @@ def grid_of(name: str) -> tuple[Mapping[str, Number], ...]:
     return ({},)
 
 
-def _cut(ready: Prepared) -> Prepared:
+def _cut(ready: Table) -> Table:
     """At most twenty thousand rows, each domain keeping its share: a comparison trains hundreds of models."""
     total = len(ready.y)
     if total <= MOST_ROWS:
@@ -274,7 +274,7 @@ def _cut(ready: Prepared) -> Prepared:
     return replace(ready, frame=ready.frame.iloc[kept], strata=named, notes=(*ready.notes, note), **parts)
 
 
-def _study(ready: Prepared, folds: Folds, rows: tuple[Row, ...], seeds: int, steps: int, leave_one_out: bool) -> Study:
+def _study(ready: Table, folds: Folds, rows: tuple[Row, ...], seeds: int, steps: int, leave_one_out: bool) -> Study:
     metric = "mse" if ready.task == "regression" else "accuracy"
     settings = tuple(
         Setting(str(f), DataSpec(name=NAME, options={"sha256": folds.sha256, "fold": f}), test="0", metric=metric)
@@ -316,9 +316,7 @@ def _errors(study: Study, records: Mapping[str, Record], row: Row, rule: Any, fo
     return pd.DataFrame.from_dict(found, orient="index", columns=list(folds.rows)).dropna()
 
 
-def summarise(
-    errors: Mapping[str, pd.DataFrame], folds: Folds, ready: Prepared, protocol: tuple[str, ...]
-) -> Comparison:
+def summarise(errors: Mapping[str, pd.DataFrame], folds: Folds, ready: Table, protocol: tuple[str, ...]) -> Comparison:
     """Tables and verdict from errors by seed and held-out domain."""
     known = {name: table for name, table in errors.items() if not table.empty}
     if QUALITY not in known:

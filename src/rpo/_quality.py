@@ -14,7 +14,7 @@ from rpo._judging.arguments import prepared, row_weights, unit_codes
 from rpo._judging.evidence import look, told
 from rpo._judging.judgement import Judgement
 from rpo._stats.ridge import Array
-from rpo._table.preparing import FEWEST_ROWS, Prepared
+from rpo._table.table import FEWEST_ROWS, Table
 from rpo.exceptions import InputError
 
 __all__ = ["Quality", "judge", "quality"]
@@ -130,7 +130,7 @@ def quality(
 
 @one_thread()
 def judge(
-    ready: Prepared,
+    ready: Table,
     *,
     grouping: Grouping = "auto",
     estimator: Any = "auto",

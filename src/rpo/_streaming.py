@@ -21,8 +21,8 @@ from rpo._quality import Quality, learner_of
 from rpo._table import prepare
 from rpo._table.dataset import Dataset, skipped_words
 from rpo._table.passes import Kept, Spread, one_by_one, passed
-from rpo._table.preparing import Prepared
 from rpo._table.sampling import SAMPLE_ROWS, Counting, Drawing, Drawn, check_counts, counted, drawn, shares
+from rpo._table.table import Table
 from rpo.exceptions import InputError
 from rpo.grouping import ColumnStrata, Strata
 
@@ -44,7 +44,7 @@ class Running:
 class Sample:
     """Rows to learn from, prepared; rows of each domain, and the dataset without bad files."""
 
-    ready: Prepared
+    ready: Table
     dataset: Dataset
     rows: dict[str, int]
     notes: tuple[str, ...]
@@ -155,7 +155,7 @@ def judge_dataset(
     seen = _with_others(seen, sums, work.strata)
     scope = Scope(int(sums["rows"].sum()), len(ready.y), dataset.files)
     with one_thread():
-        base = replace(base, prepared=ready)
+        base = replace(base, table=ready)
         return Quality(**vars(of_all_rows(base, seen, sums, work.columns, found.remarkable(), scope, seed)))
 
 

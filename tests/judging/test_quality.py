@@ -125,7 +125,7 @@ def test_the_same_seed_gives_the_same_tables(uneven):
 def test_arrays_and_a_table_give_the_same(uneven):
     data, found = uneven
     frame = frame_of(data)
-    again = rpo.quality(frame[found.prepared.names], frame["y"], domains=frame["site"], verbose=False)
+    again = rpo.quality(frame[found.table.names], frame["y"], domains=frame["site"], verbose=False)
     pd.testing.assert_frame_equal(again.domains, found.domains)
     assert again.weight.tolist() == found.weight.tolist()
 

@@ -62,7 +62,7 @@ def column(browser, table, place):
 def test_opens_without_an_error_or_a_request_and_shows_names_as_text(opened, found):
     assert opened.get_log("browser") == []
     assert opened.execute_script("return performance.getEntriesByType('resource').length") == 0
-    assert found.prepared.target in opened.find_element("tag name", "header").text
+    assert found.table.target in opened.find_element("tag name", "header").text
     assert found.domains["domain"][0] in opened.find_element("id", "domains").text
     assert opened.title == "Data quality: t.csv"
 

@@ -77,7 +77,7 @@ def test_streamed_and_in_memory_the_same_is_claimed(tmp_path, kind):
     if kind in NUMBERS:
         frame.loc[frame["site"] == 3, "y"] += np.sin(1e6 * frame.loc[frame["site"] == 3, "x3"])
     found = streamed(frame, tmp_path / "parts", 10**6)
-    whole = quality(found.prepared.frame, target="y", domain="site", verbose=False)
+    whole = quality(found.table.frame, target="y", domain="site", verbose=False)
     columns = ["domain", "noisy", "judged", "shifted", "differs"]
     pd.testing.assert_frame_equal(found.domains[columns], whole.domains[columns])
     assert found.strata["noisy"].tolist() == whole.strata["noisy"].tolist()

@@ -100,7 +100,7 @@ def test_and_of_classes_to_rounding(tmp_path):
     folder = parts.written(frame, tmp_path / "data", 2)
     found = judged(folder, rows=10**6, grouping="auto")
     # Rows in the same order: logistic regressions end within their tolerance, not at one point.
-    whole = rpo.quality(found.prepared.frame, **ROLES, estimator="linear", verbose=False)
+    whole = rpo.quality(found.table.frame, **ROLES, estimator="linear", verbose=False)
     pd.testing.assert_frame_equal(found.domains, whole.domains, rtol=1e-9, check_dtype=False)
     pd.testing.assert_frame_equal(found.strata, whole.strata, rtol=1e-9, check_dtype=False)
     pd.testing.assert_frame_equal(found.cells, whole.cells, rtol=1e-9, check_dtype=False)
@@ -169,7 +169,7 @@ def test_a_file_whose_rows_are_damaged_is_named_or_skipped(tmp_path):
     found = judged(folder, running=Running(progress=False, skip_bad=True))
     left = pd.concat([frame.iloc[:1_000], frame.iloc[2_000:]])
     agree(found, judged(parts.written(left, tmp_path / "left", 2)))
-    assert any("part-001.parquet" in note for note in found.prepared.notes)
+    assert any("part-001.parquet" in note for note in found.table.notes)
 
 
 def test_what_cannot_be_judged_is_one_line(tmp_path):
@@ -202,7 +202,7 @@ def test_rows_of_a_class_that_the_sample_lacks_are_told(tmp_path):
         pytest.skip("the one row was drawn")
     found = judge_dataset(sample, estimator="linear", running=QUIET)
     assert found.scope.rows == 3_999
-    assert any(note.startswith("1 rows have a class that is not in the sample") for note in found.prepared.notes)
+    assert any(note.startswith("1 rows have a class that is not in the sample") for note in found.table.notes)
 
 
 def test_parts_add_up_in_their_order_whoever_is_first(tmp_path):

@@ -20,7 +20,7 @@ from rpo._comparing.table_problem import Folds
 from rpo._io import Bar, Grouping, Show, make_folder, read_regular, write_whole
 from rpo._learners.stack import constant, linear, trees
 from rpo._models import QualityClassifier, QualityRegressor
-from rpo._table.preparing import Prepared
+from rpo._table.table import Table
 from rpo._workers import shared
 from rpo.exceptions import InputError, OneDomainWarning
 from rpo.grouping import NamedStrata
@@ -32,7 +32,7 @@ STOCK = ("linear", "trees")
 MOST_BYTES = 1 << 20
 
 
-def names_of(ready: Prepared) -> tuple[str, ...]:
+def names_of(ready: Table) -> tuple[str, ...]:
     """The learners of a table, the simplest first.
 
     >>> from rpo._table import prepare
@@ -47,13 +47,13 @@ class FoldTask:
     """One fold to be fitted: rows to learn from, rows of each held-out domain, and the unit of errors."""
 
     fold: int
-    ready: Prepared
+    ready: Table
     held: Mapping[str, NDArray[np.bool_]]
     grouping: Grouping
     scale: float
 
 
-def part(ready: Prepared, rows: NDArray[np.bool_]) -> Prepared:
+def part(ready: Table, rows: NDArray[np.bool_]) -> Table:
     """Some rows of a prepared table."""
     strata = ready.strata and NamedStrata(ready.strata.labels[rows], ready.strata.names)
     some = {name: getattr(ready, name)[rows] for name in ("X", "y", "domains", "row")}
@@ -90,7 +90,7 @@ def fit_fold(task: FoldTask) -> dict[str, dict[str, float]]:
 
 
 def learner_errors(
-    ready: Prepared,
+    ready: Table,
     folds: Folds,
     folder: Path,
     scale: float,
@@ -124,7 +124,7 @@ def learner_errors(
     return made
 
 
-def missing(ready: Prepared, folds: Folds, folder: Path) -> int:
+def missing(ready: Table, folds: Folds, folder: Path) -> int:
     """How many folds are to be fitted."""
     return sum(_read(_place(folder, folds, f), ready, held) is None for f, held in enumerate(folds.held_out))
 
@@ -133,7 +133,7 @@ def _place(folder: Path, folds: Folds, fold: int) -> Path:
     return folder / "learners" / f"{folds.sha256}-{fold}.json"
 
 
-def _read(path: Path, ready: Prepared, held: Sequence[str]) -> dict[str, dict[str, float]] | None:
+def _read(path: Path, ready: Table, held: Sequence[str]) -> dict[str, dict[str, float]] | None:
     """The errors of a fold that was fitted before by this version; None if there are none that are whole."""
     if not path.exists():
         return None

@@ -16,7 +16,7 @@ from rpo._judging.levels import noise_of
 from rpo._learners import crossfit as residuals
 from rpo._networks.array_inputs import weighted_moments
 from rpo._networks.targets import class_codes
-from rpo._table.preparing import Prepared
+from rpo._table.table import Table
 from rpo.engine import Data
 from rpo.engine.data import make_data
 from rpo.exceptions import InputError
@@ -60,7 +60,7 @@ def table_file(sha256: str) -> Path:
     return Path("tables", f"{sha256}.safetensors")
 
 
-def dealt(ready: Prepared, grouping: Grouping = "auto", seed: int = 0) -> tuple[Folds, dict[str, NDArray[Any]]]:
+def dealt(ready: Table, grouping: Grouping = "auto", seed: int = 0) -> tuple[Folds, dict[str, NDArray[Any]]]:
     """The domains dealt into folds, and all that decides the data of a fold, as arrays.
 
     Every domain is held out once: alone if there are at most ten, else together with others, dealt by size.
@@ -93,7 +93,7 @@ def dealt(ready: Prepared, grouping: Grouping = "auto", seed: int = 0) -> tuple[
 
 
 def write_folds(
-    ready: Prepared,
+    ready: Table,
     folder: Path,
     *,
     grouping: Grouping = "auto",
@@ -155,7 +155,7 @@ def _checksum(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
     return np.frombuffer(total.digest(), dtype=np.uint8)
 
 
-def found_strata(ready: Prepared, inside: NDArray[np.bool_], grouping: Grouping, seed: int) -> NDArray[np.int64]:
+def found_strata(ready: Table, inside: NDArray[np.bool_], grouping: Grouping, seed: int) -> NDArray[np.int64]:
     """The stratum of each row; strata that are looked for are found without a look at the domains held out."""
     if ready.strata is not None:
         return ready.strata.labels.astype(np.int64)
@@ -174,7 +174,7 @@ def found_strata(ready: Prepared, inside: NDArray[np.bool_], grouping: Grouping,
     return found.assign(ready.X).astype(np.int64)
 
 
-def encoded(ready: Prepared) -> tuple[NDArray[np.float64] | NDArray[np.int64], Task, int, float]:
+def encoded(ready: Table) -> tuple[NDArray[np.float64] | NDArray[np.int64], Task, int, float]:
     """The target as the engine wants it, the engine's task, the number of classes, and the target's deviation.
 
     >>> import pandas as pd

@@ -25,7 +25,7 @@ from rpo._judging.noise_sums import label_noise_of, number_noise_of
 from rpo._judging.sums import Sums, by_group
 from rpo._learners.crossfit import Expected
 from rpo._stats.ridge import Array
-from rpo._table.preparing import Prepared
+from rpo._table.table import Table
 from rpo.grouping.strata import NamedStrata
 
 __all__ = ["Remarkable", "of_all_rows"]
@@ -49,7 +49,7 @@ def of_all_rows(
     sample: Judgement, seen: Seen, sums: Sums, ruler: ColumnRuler, top: Remarkable, scope: Scope, seed: int
 ) -> Judgement:
     """Counts, levels, noise, weights, missing values and shifts of all rows; what needs models stays the sample's."""
-    ready = sample.prepared
+    ready = sample.table
     names = np.unique(ready.domains)
     classes = np.unique(ready.y) if ready.task == "classification" else None
     noise: Any
@@ -93,7 +93,7 @@ class _Sizes:
 
 
 def _rows(
-    ready: Prepared, top: Remarkable, seen: Seen, names: NDArray[Any], classes: NDArray[Any] | None, scope: Scope
+    ready: Table, top: Remarkable, seen: Seen, names: NDArray[Any], classes: NDArray[Any] | None, scope: Scope
 ) -> pd.DataFrame:
     y = top.y if classes is None else classes[top.y.astype(np.intp)]
     few = replace(ready, frame=top.frame, y=y, domains=names[top.domain], row=top.row)

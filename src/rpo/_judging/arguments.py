@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from rpo._io import AskedTask
 from rpo._learners.crossfit import Expected, Problem
 from rpo._stats.ridge import Array
-from rpo._table.preparing import Prepared, prepare
+from rpo._table.table import Table, prepare
 from rpo.exceptions import InputError
 from rpo.grouping.strata import codes
 
@@ -26,7 +26,7 @@ def prepared(
     unit: Any,
     drop: Sequence[str],
     category: Sequence[str],
-) -> tuple[Prepared, NDArray[np.bool_], int]:
+) -> tuple[Table, NDArray[np.bool_], int]:
     """The table prepared, whichever way it was given; which of its rows have a target; and how many there are."""
     frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(_matrix(X)).add_prefix("x")
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)

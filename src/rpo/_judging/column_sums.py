@@ -15,7 +15,7 @@ from rpo._judging.columns.profiles import Labels, Numbers, Rows, differences
 from rpo._judging.sums import Grouped, Sums, by_group
 from rpo._stats.ridge import Array
 from rpo._table.columns import MOST_CATEGORIES, Column
-from rpo._table.preparing import Prepared
+from rpo._table.table import Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class ColumnRuler:
     classes: int
 
     @classmethod
-    def of(cls, ready: Prepared, domain: NDArray[np.intp], n_domains: int) -> "ColumnRuler":
+    def of(cls, ready: Table, domain: NDArray[np.intp], n_domains: int) -> "ColumnRuler":
         """From a sample."""
         rows = Rows.of(domain, n_domains)
         fences: list[tuple[float, float, float] | None] = []

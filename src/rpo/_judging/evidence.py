@@ -30,12 +30,12 @@ from rpo._judging.levels import Levels, noise_and_levels, noise_of
 from rpo._judging.noise import Noise
 from rpo._learners.crossfit import Expected, Problem, out_of_domain, out_of_row, sample_by_domain
 from rpo._stats.ridge import Array
-from rpo._table.preparing import Prepared
+from rpo._table.table import Table
 from rpo.grouping.strata import NamedStrata, check_grouping
 
 
 def look(
-    ready: Prepared,
+    ready: Table,
     *,
     grouping: Grouping = "auto",
     estimator: Any = "auto",
@@ -57,7 +57,7 @@ def look(
     return _looked(ready, problem, grouping, random_state, progress)
 
 
-def told(ready: Prepared, seen: "Seen", random_state: int = 0) -> Judgement:
+def told(ready: Table, seen: "Seen", random_state: int = 0) -> Judgement:
     """What was seen, as tables."""
     names, code = np.unique(ready.domains, return_inverse=True)
     classes = np.unique(ready.y) if ready.task == "classification" else None
@@ -81,7 +81,7 @@ def told(ready: Prepared, seen: "Seen", random_state: int = 0) -> Judgement:
         features=features_table(ready.names, sources(ready), seen.suspicion, names.tolist()),
         slopes=slopes_table(ready, seen.suspicion, names),
         weight=row_weight * (counts > 0),
-        prepared=ready,
+        table=ready,
         expected=replace(seen.expected, models=None),
         assigned=strata,
         columns=judge_columns(
@@ -116,7 +116,7 @@ class Seen:
     misfit: float
 
 
-def _given(expected: Expected, ready: Prepared, problem: Problem, grouping: Grouping, seed: int) -> Seen:
+def _given(expected: Expected, ready: Table, problem: Problem, grouping: Grouping, seed: int) -> Seen:
     """Predictions are there: nothing is trained, so nothing is said of features and of domains held out."""
     noise, levels = noise_and_levels(problem, expected)
     strata = strata_of(ready, problem, noise.size, np.arange(len(problem.y)), grouping, seed)
@@ -126,7 +126,7 @@ def _given(expected: Expected, ready: Prepared, problem: Problem, grouping: Grou
     return Seen(problem, expected, noise, levels, strata, suspicion, np.full(problem.n_domains, np.nan), 0.0)
 
 
-def _looked(ready: Prepared, problem: Problem, grouping: Grouping, seed: int, progress: Show) -> Seen:
+def _looked(ready: Table, problem: Problem, grouping: Grouping, seed: int, progress: Show) -> Seen:
     """Look, weigh, look again: at a sample of many rows, then at all of them once more."""
     rows = np.flatnonzero(sample_by_domain(problem))
     sampled = len(rows) < len(problem.y)

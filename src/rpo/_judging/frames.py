@@ -18,7 +18,7 @@ from rpo._mapped import blocks
 from rpo._stats.ridge import Array
 from rpo._stats.significance import SURE, holm
 from rpo._table.columns import names_of
-from rpo._table.preparing import Prepared
+from rpo._table.table import Table
 from rpo.functional.statistics import MIN_ROWS
 from rpo.grouping.folds import content
 from rpo.grouping.strata import NamedStrata
@@ -174,7 +174,7 @@ def _ranked(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def rows_table(
-    ready: Prepared,
+    ready: Table,
     problem: Problem,
     expected: Expected,
     noise: Noise,
@@ -206,7 +206,7 @@ def rows_table(
     return pd.concat([made, columns.add_prefix("column ")], axis=1)
 
 
-def slopes_table(ready: Prepared, found: Suspicion, names: NDArray[Any]) -> pd.DataFrame:
+def slopes_table(ready: Table, found: Suspicion, names: NDArray[Any]) -> pd.DataFrame:
     """The slope of what is left of the target on each flagged feature, domain by domain."""
     parts = [
         pd.DataFrame(
@@ -220,7 +220,7 @@ def slopes_table(ready: Prepared, found: Suspicion, names: NDArray[Any]) -> pd.D
     return table.assign(low=table["slope"] - reach, high=table["slope"] + reach)
 
 
-def sources(ready: Prepared) -> list[str]:
+def sources(ready: Table) -> list[str]:
     """The column that each feature was made of."""
     return [ready.columns[place].name for place in names_of(ready.columns)[1]]
 

@@ -17,7 +17,7 @@ from rpo._stats.ridge import Array
 from rpo._stats.significance import SURE
 from rpo._stats.turned import recalibrated
 from rpo._table.columns import Column, as_text, names_of
-from rpo._table.preparing import Prepared
+from rpo._table.table import Table
 from rpo.grouping import NamedStrata, find_strata
 from rpo.grouping.strata import codes, value_range
 
@@ -27,7 +27,7 @@ MOST_NAMED = 3  # categories named one by one
 
 
 def strata_of(
-    ready: Prepared, problem: Problem, size: Array, rows: NDArray[np.intp], grouping: Grouping, seed: int
+    ready: Table, problem: Problem, size: Array, rows: NDArray[np.intp], grouping: Grouping, seed: int
 ) -> NamedStrata:
     """Those given; else those found by the `size` of what is left of some rows, among features, never the target."""
     if ready.strata is not None:

@@ -12,7 +12,7 @@ from rpo._judging.proposition import penalties, squared
 from rpo._judging.sentences import findings
 from rpo._learners.crossfit import Expected
 from rpo._stats.ridge import Array
-from rpo._table.preparing import Prepared
+from rpo._table.table import Table
 from rpo.grouping.strata import NamedStrata
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Judgement:
     features: pd.DataFrame
     slopes: pd.DataFrame
     weight: Array
-    prepared: Prepared = field(repr=False)
+    table: Table = field(repr=False)
     expected: Expected = field(repr=False)
     assigned: NamedStrata = field(repr=False)
     columns: Columns = field(repr=False)
@@ -81,12 +81,12 @@ class Judgement:
     copies: int = 0
     """Rows that repeat another in every column, if that cannot be chance."""
     scope: Scope | None = None
-    """Of a dataset of which a sample was judged: `prepared`, `expected`, `assigned` and `weight` are the sample's."""
+    """Of a dataset of which a sample was judged: `table`, `expected`, `assigned` and `weight` are the sample's."""
 
     @property
     def task(self) -> str:
         """ "regression" or "classification"."""
-        return self.prepared.task
+        return self.table.task
 
     @property
     def summary(self) -> tuple[str, ...]:
@@ -106,7 +106,7 @@ class Judgement:
     @property
     def overview(self) -> dict[str, float | None]:
         """The table in figures: rows, columns, domains, groups; noise and explained variance, or classes."""
-        ready = self.prepared
+        ready = self.table
         sizes = {
             "rows": len(ready.y) if self.scope is None else self.scope.rows,
             "columns": len(ready.columns),

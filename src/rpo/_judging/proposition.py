@@ -18,7 +18,7 @@ def penalties(found: "Judgement") -> pd.DataFrame:
 
     σ is the root of the mean squared residual out of row, as in Algorithm 1; small cells borrow theirs, all are shrunk.
     """
-    names, domain = np.unique(found.prepared.domains, return_inverse=True)
+    names, domain = np.unique(found.table.domains, return_inverse=True)
     stratum = found.assigned.labels
     shape = {"n_domains": len(names), "n_strata": len(found.assigned.names)}
     count = cell_weight(domain, stratum, **shape)
@@ -38,7 +38,7 @@ def penalties(found: "Judgement") -> pd.DataFrame:
 
 def squared(found: "Judgement") -> Array:
     """Squared residuals over the target's variance; for classes half the squared distance of the probabilities."""
-    y, value = found.prepared.y, found.expected.value
+    y, value = found.table.y, found.expected.value
     if found.task == "regression":
         return np.asarray(((y - value) / np.std(y)) ** 2)
     truth = np.zeros_like(value)

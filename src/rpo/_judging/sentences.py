@@ -22,7 +22,7 @@ Said = tuple[str, str]
 
 def findings(found: "Judgement") -> tuple[Said, ...]:
     """At most five: what is wrong, the gravest first; else that nothing is; then what is merely different."""
-    speech = Speech(found.prepared.domain or "domain", tuple(str(name) for name in found.domains["domain"]))
+    speech = Speech(found.table.domain or "domain", tuple(str(name) for name in found.domains["domain"]))
     about = [(f.weight >= GRAVE, ("columns", f.words)) for f in found.columns.findings if f.wrong]
     judged = _some(
         ("rows", repeated(found)),
@@ -49,13 +49,13 @@ def repeated(found: "Judgement") -> str:
     if not found.copies:
         return ""
     return (
-        f"{found.copies:,} of {len(found.prepared.y):,} rows are duplicates of another row: drop them if they are "
+        f"{found.copies:,} of {len(found.table.y):,} rows are duplicates of another row: drop them if they are "
         "copies, because duplicates make every difference look more certain than it is."
     )
 
 
 def _extent(found: "Judgement", speech: Speech) -> str:
-    rows = f"the {len(found.prepared.y) if found.scope is None else found.scope.rows:,} rows"
+    rows = f"the {len(found.table.y) if found.scope is None else found.scope.rows:,} rows"
     return rows if len(found.domains) == 1 else f"{rows} of {len(found.domains):,} {speech.many}"
 
 
@@ -65,7 +65,7 @@ def cannot_tell(found: "Judgement", speech: Speech) -> str:
         return ""
     fewest = FEWEST_JUDGED[found.task]
     if found.task == "classification" and (found.domains["n"] >= fewest).any():
-        return f"Cannot tell which labels are wrong: the columns hardly predict {found.prepared.target}."
+        return f"Cannot tell which labels are wrong: the columns hardly predict {found.table.target}."
     if len(found.domains) == 1:
         return "Cannot tell whether noise differs between domains: there is only one."
     return f"Cannot tell whether noise differs: fewer than two {speech.many} have {fewest} rows or more."
@@ -79,7 +79,7 @@ def noisy_domains(found: "Judgement", speech: Speech) -> str:
     table = found.domains.iloc[places]
     if found.task == "classification":
         return f"In {speech.some(places)}, {_wrong(table)}."
-    noisy = f"{found.prepared.target} is {_times(table)} as noisy as in {speech.rest(places)}"
+    noisy = f"{found.table.target} is {_times(table)} as noisy as in {speech.rest(places)}"
     return f"In {speech.some(places)}, {noisy} ({_chance(table)})."
 
 
@@ -93,7 +93,7 @@ def noisy_strata(found: "Judgement") -> str:
     where = f"rows with {names}" if len(table) == 1 else f"{len(table)} groups of rows ({names}{more})"
     if found.task == "classification":
         return f"Among {where}, {_wrong(table)}."
-    return f"Among {where}, {found.prepared.target} is {_times(table)} as noisy as among the others ({_chance(table)})."
+    return f"Among {where}, {found.table.target} is {_times(table)} as noisy as among the others ({_chance(table)})."
 
 
 def _wrong(table: pd.DataFrame) -> str:
@@ -136,7 +136,7 @@ def suspicious_features(found: "Judgement", speech: Speech) -> str:
     slope = "its slope" if len(table) == 1 else f"the slope of {row['feature']}"
     features = few(table["feature"].tolist(), MOST_NAMED)
     return (
-        f"The relation of {features} to {found.prepared.target} differs between {speech.many}: "
+        f"The relation of {features} to {found.table.target} differs between {speech.many}: "
         f"{slope} differs from the common one by {_signed(row['lowest'])} in "
         f"{_one(speech, row['lowest_domain'])} and by {_signed(row['highest'])} in "
         f"{_one(speech, row['highest_domain'])}."
@@ -155,9 +155,9 @@ def other_relations(found: "Judgement", speech: Speech) -> str:
     share = found.domains["relation"].iloc[places]
     own = f"separate slopes explain {_span(share.min(), share.max())} of the residual variance"
     if len(places) == len(found.domains):
-        return f"The columns relate to {found.prepared.target} differently in all {speech.many}: {own}."
+        return f"The columns relate to {found.table.target} differently in all {speech.many}: {own}."
     where, others = speech.some(places), speech.rest(places)
-    return f"In {where}, the columns relate to {found.prepared.target} differently than in {others}: {own}."
+    return f"In {where}, the columns relate to {found.table.target} differently than in {others}: {own}."
 
 
 def levels(found: "Judgement", speech: Speech) -> str:
@@ -175,9 +175,9 @@ def levels(found: "Judgement", speech: Speech) -> str:
 
 def _level(found: "Judgement", table: pd.DataFrame) -> str:
     """By how much, at most."""
-    what, scale, unit, words = found.prepared.target, 1.0, "", ("lower", "higher")
+    what, scale, unit, words = found.table.target, 1.0, "", ("lower", "higher")
     if found.task == "classification":
-        classes = np.unique(found.prepared.y)
+        classes = np.unique(found.table.y)
         what = f"{what} = {classes[1]}" if len(classes) == 2 else "a class"
         scale, unit, words = 100.0, " percentage points", ("less frequent", "more frequent")
     ends = [scale * float(table["offset"].min()), scale * float(table["offset"].max())]

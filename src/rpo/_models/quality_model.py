@@ -35,7 +35,7 @@ from rpo._quality import Quality, judge
 from rpo._stats.ridge import Array
 from rpo._table.columns import names_of
 from rpo._table.encoding import in_order, numbers, repeated
-from rpo._table.preparing import Prepared
+from rpo._table.table import Table
 from rpo.exceptions import InputError, OneDomainWarning
 from rpo.grouping import NamedStrata
 from rpo.grouping.strata import codes
@@ -90,13 +90,13 @@ class QualityModel(NewDomains, ChecksInput):
         self._fit(ready, weight)
         return self
 
-    def fit_prepared(self, ready: Prepared, sample_weight: ArrayLike | None = None) -> Self:
+    def fit_prepared(self, ready: Table, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table that `rpo._table.prepare` made ready; predictions take tables with the same columns."""
         self._fit(ready, self._roles(ready, sample_weight))
         return self
 
     def fit_with_controls(
-        self, ready: Prepared, sample_weight: ArrayLike | None = None, *, known: Quality | None = None
+        self, ready: Table, sample_weight: ArrayLike | None = None, *, known: Quality | None = None
     ) -> dict[str, Self]:
         """Fit to a prepared table, and beside it two controls that differ in the rows' weights alone.
 
@@ -116,14 +116,14 @@ class QualityModel(NewDomains, ChecksInput):
         return made
 
     def _fit(
-        self, ready: Prepared, weight: Array, known: Quality | None = None
+        self, ready: Table, weight: Array, known: Quality | None = None
     ) -> tuple[Trial, Mapping[str, Any], Candidate]:
         # What is fitted within gets its weights directly.
         with config_context(enable_metadata_routing=False), one_thread():
             return self._judge_decide_fit(ready, weight, known)
 
     def _judge_decide_fit(
-        self, ready: Prepared, weight: Array, known: Quality | None
+        self, ready: Table, weight: Array, known: Quality | None
     ) -> tuple[Trial, Mapping[str, Any], Candidate]:
         self.columns_ = ready.columns
         self.left_out_ = {column.name: column.reason for column in ready.left_out}
@@ -171,7 +171,7 @@ class QualityModel(NewDomains, ChecksInput):
 
     # --- judging and deciding -----------------------------------------------------------------------------------
 
-    def _judged(self, problem: Problem, ready: Prepared, rows: NDArray[np.intp]) -> Quality | None:
+    def _judged(self, problem: Problem, ready: Table, rows: NDArray[np.intp]) -> Quality | None:
         if len(rows) < FEWEST_JUDGED or (self.weights == "off" and self.screen == "off"):
             return None
         part = replace(

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 
 from rpo._stats.ridge import Array
 from rpo._table.encoding import columns_of, free_name, numbers
-from rpo._table.preparing import WITHOUT_DOMAIN, Prepared, check_moments, check_weight
+from rpo._table.table import WITHOUT_DOMAIN, Table, check_moments, check_weight
 from rpo.exceptions import InputError
 from rpo.grouping import NamedStrata
 from rpo.grouping.strata import codes
@@ -46,13 +46,13 @@ class ChecksInput(BaseEstimator):  # type: ignore[misc]
             raise InputError(f"random_state must be a non-negative integer, got {state!r}")
         return int(state)
 
-    def _prepared(self, X: Any, y: Any, sample_weight: Any, domains: Any, strata: Any) -> tuple[Prepared, Array]:
+    def _prepared(self, X: Any, y: Any, sample_weight: Any, domains: Any, strata: Any) -> tuple[Table, Array]:
         """A table made ready for judging, and the weights of its rows."""
         frame, target, weight, domain, stratum = self._table(X, y, sample_weight, domains, strata)
         columns, left_out = columns_of(frame)
         label, place = free_name(_name_of(y, "target"), frame), free_name(_name_of(domains, "domain"), frame)
         where = np.full(len(frame), WITHOUT_DOMAIN) if domain is None else _labels(domain, "domains", len(frame))
-        ready = Prepared(
+        ready = Table(
             frame=frame.assign(**{label: target, place: where.astype(str)}),
             X=numbers(frame, columns),
             y=target,
@@ -68,7 +68,7 @@ class ChecksInput(BaseEstimator):  # type: ignore[misc]
         )
         return ready, weight
 
-    def _roles(self, ready: Prepared, sample_weight: ArrayLike | None) -> Array:
+    def _roles(self, ready: Table, sample_weight: ArrayLike | None) -> Array:
         """What is a feature in a prepared table; the checked weights of its rows."""
         self._check_choices()
         names = [column.name for column in ready.columns]

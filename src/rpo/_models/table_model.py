@@ -15,7 +15,7 @@ from rpo._learners.learners import NAMED
 from rpo._models import QualityClassifier, QualityRegressor
 from rpo._models.intervals import How
 from rpo._table.columns import Column, as_text, check_reach, names_of, transform, typed
-from rpo._table.preparing import Prepared
+from rpo._table.table import Table
 from rpo.exceptions import InputError
 
 OURS, PLAIN = "rpo", "erm-l2"  # the method compared with plain training
@@ -44,7 +44,7 @@ class TableModel:
 
 
 def fit_table(
-    ready: Prepared,
+    ready: Table,
     *,
     method: str = AUTO,
     weight: ArrayLike | None = None,
@@ -102,7 +102,7 @@ def fit_table(
     )
 
 
-def weights_of(ready: Prepared, name: str) -> NDArray[np.float64]:
+def weights_of(ready: Table, name: str) -> NDArray[np.float64]:
     """A column of a prepared table as weights of its rows.
 
     >>> from rpo._table import prepare

@@ -12,7 +12,7 @@ from torch import nn
 
 from rpo._mapped import blocks
 from rpo._networks.fetched import Inputs, Rows, as_source
-from rpo._table.preparing import check_moments, check_weight
+from rpo._table.table import check_moments, check_weight
 from rpo.exceptions import InputError, OneDomainWarning
 from rpo.grouping.strata import codes
 

@@ -65,8 +65,8 @@ def render(
             .render(
                 title=title,
                 over="Check" if check is not None else "Data quality",
-                target=None if found is None else found.prepared.target,
-                domain=None if found is None else found.prepared.domain,
+                target=None if found is None else found.table.target,
+                domain=None if found is None else found.table.domain,
                 sections=sections,
                 about=rows | {"version": version("rpo")} | dict(about or {}),
                 style=_text("style.css"),

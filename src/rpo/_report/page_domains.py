@@ -31,6 +31,6 @@ def section(found: "Judgement", shorter: int) -> dict[str, Any]:
         "overall": found.noise,
         "known": math.isfinite(found.noise),
         "fewest": FEWEST_JUDGED[found.task],
-        "target": found.prepared.target,
+        "target": found.table.target,
         "regression": found.task == "regression",
     }

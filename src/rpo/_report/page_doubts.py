@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def section(found: "Judgement", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all sections have one signature)
     """What was done, in order, and what the figures do not say."""
-    ready = found.prepared
+    ready = found.table
     regression = ready.task == "regression"
     number = "one column" if len(ready.columns) == 1 else f"{len(ready.columns)} columns"
     if regression:

@@ -28,7 +28,7 @@ def section(found: "Judgement", shorter: int) -> dict[str, Any]:
         "kind": "rows",
         "id": "rows",
         "title": "Rows to look at first",
-        "target": found.prepared.target,
+        "target": found.table.target,
         "regression": regression,
         "single": len(found.strata) == 1,
         "rows": [row | {"why": why(row)} for row in rows],

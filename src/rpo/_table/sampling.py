@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from rpo._table.batches import keys, labelled, places
 from rpo._table.dataset import Dataset, Part, decoded
 from rpo._table.passes import Given
-from rpo._table.preparing import MOST_DOMAINS, WITHOUT_DOMAIN
 from rpo._table.reading import frame_of
+from rpo._table.table import MOST_DOMAINS, WITHOUT_DOMAIN
 from rpo.exceptions import InputError
 
 SAMPLE_ROWS = 200_000

@@ -122,15 +122,15 @@ def compare(
         from rpo._quality import judge
         from rpo._report import write_report
 
-        judged = judge(found.prepared, grouping=grouping)
+        judged = judge(found.table, grouping=grouping)
         write_report(judged, report, title=table.name, comparison=found, about=origin(table, 0))
     if as_json:
         tables = {"methods": records(found.methods), "domains": records(found.domains)}
-        words = {"verdict": found.verdict, "protocol": found.protocol, "notes": found.prepared.notes}
+        words = {"verdict": found.verdict, "protocol": found.protocol, "notes": found.table.notes}
         more = {"failed": found.failed, "stopped": found.stopped}
         echo_json({**words, **more, **tables, **page_json(report, judged)})
         raise typer.Exit(STOPPED if found.stopped else 0)
-    say_notes(found.prepared.notes)
+    say_notes(found.table.notes)
     shorter = {"deviation": "±", "worst domain": "worst", "difference": "diff", "p paired": "p"}
     columns = ("method", "error", "±", "worst", "diff", "p", "worse in")
     best = found.methods.rename(columns=shorter)

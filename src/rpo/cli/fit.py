@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from rpo._models.table_model import TableModel
     from rpo._quality import Quality
-    from rpo._table import Prepared
+    from rpo._table import Table
 
 SHOWN = 10
 USUAL = 0.9  # the level that a sentence about intervals is about, if it can be had
@@ -203,9 +203,7 @@ def fit(
         typer.echo(f"The page is {report}.")
 
 
-def _write_page(
-    model: "TableModel", ready: "Prepared", report: Path, grouping: Any, table: Path, seed: int
-) -> "Quality":
+def _write_page(model: "TableModel", ready: "Table", report: Path, grouping: Any, table: Path, seed: int) -> "Quality":
     """Write the page, with what the model showed if it is one of ours; the judgement on it."""
     from rpo._models import QualityClassifier, QualityRegressor
     from rpo._quality import judge

@@ -146,7 +146,7 @@ def quality(
     if as_json:
         echo_json({"about": about} | quality_json(found))
         return
-    say_notes(found.prepared.notes)
+    say_notes(found.table.notes)
     show_quality(found)
     if found.scope is not None:
         say(found.scope.words)
@@ -191,7 +191,7 @@ def quality_json(found: "Quality") -> dict[str, Any]:
     return {
         "summary": list(found.summary),
         "task": found.task,
-        "notes": list(found.prepared.notes),
+        "notes": list(found.table.notes),
         "overview": found.overview,
         "noise": found.noise,
         "scope": None if found.scope is None else asdict(found.scope) | {"words": found.scope.words},

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rpo._comparing.table_learners import part
 from rpo._table import prepare
 from rpo._table.columns import Column
-from rpo._table.preparing import Prepared
+from rpo._table.table import Table
 from rpo_lab.data.real import load_real
 from rpo_lab.real.planting import CONFOUNDER, SETTINGS, plant, setting_of
 
@@ -28,8 +28,8 @@ class Fold:
     target of the training rows before anything was planted; `noise` and `bad` are as in `Planted`.
     """
 
-    train: Prepared
-    held: Prepared
+    train: Table
+    held: Table
     clean: NDArray[Any]
     noise: Array
     bad: NDArray[np.bool_]
@@ -42,7 +42,7 @@ class Fold:
 
 
 @lru_cache(maxsize=64)
-def real_table(name: str, rows: int) -> Prepared:
+def real_table(name: str, rows: int) -> Table:
     """A real table as numbers, of a larger one a sample of about so many rows."""
     table = load_real(name)
     frame = table.X.assign(**{table.target: np.asarray(table.y), DOMAIN: np.asarray(table.domains)})
@@ -83,7 +83,7 @@ def fold_count(domains: int) -> int:
     return domains if domains <= MOST_ALONE else FOLDS
 
 
-def held_out(ready: Prepared, fold: int, seed: int) -> NDArray[np.bool_]:
+def held_out(ready: Table, fold: int, seed: int) -> NDArray[np.bool_]:
     """Which rows a fold holds out; the seed deals the domains, as many to each fold."""
     names, code = np.unique(ready.domains, return_inverse=True)
     place = np.random.default_rng(seed).permutation(len(names)) % fold_count(len(names))
@@ -108,7 +108,7 @@ def make_fold(table: str, setting: str, fold: int, rows: int, seed: int) -> Fold
     return Fold(train, outside, inside.y[planted.kept], planted.noise, planted.bad, unit)
 
 
-def wider(ready: Prepared, column: Array) -> Prepared:
+def wider(ready: Table, column: Array) -> Table:
     """The rows with one more column."""
     return replace(
         ready,

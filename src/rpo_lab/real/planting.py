@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rpo._table.preparing import Prepared
+from rpo._table.table import Table
 from rpo.exceptions import InputError
 from rpo_lab.data.confounded import scattered_cells
 
@@ -78,7 +78,7 @@ class Planted:
     elsewhere: Array | None = None
 
 
-def plant(setting: Setting, ready: Prepared, others: int, rng: np.random.Generator) -> Planted:
+def plant(setting: Setting, ready: Table, others: int, rng: np.random.Generator) -> Planted:
     """What a setting makes of training rows; `others` is the number of rows that are held out.
 
     >>> import pandas as pd
@@ -109,7 +109,7 @@ def plant(setting: Setting, ready: Prepared, others: int, rng: np.random.Generat
     return _noisy(plain, ready, hit, rng)
 
 
-def _noisy(plain: Planted, ready: Prepared, hit: Flags, rng: np.random.Generator) -> Planted:
+def _noisy(plain: Planted, ready: Table, hit: Flags, rng: np.random.Generator) -> Planted:
     """Noise added to the targets that are hit; of classes, a share of the labels turned to the next class."""
     if ready.task == "regression":
         size = DEVIATIONS * float(ready.y.std())
@@ -121,7 +121,7 @@ def _noisy(plain: Planted, ready: Prepared, hit: Flags, rng: np.random.Generator
     return Planted(plain.kept, y, np.where(hit, WRONG, 0.0), turned)
 
 
-def quarters(ready: Prepared, rng: np.random.Generator) -> NDArray[np.intp]:
+def quarters(ready: Table, rng: np.random.Generator) -> NDArray[np.intp]:
     """A stratum for each row: the quarter of one column, drawn among those that have four quarters, else that part
     rows at all; all rows are one where none does.
 
@@ -152,7 +152,7 @@ def _thinned(plain: Planted, domain: NDArray[np.intp], number: int, rng: np.rand
 
 
 def _confounded(
-    plain: Planted, ready: Prepared, domain: NDArray[np.intp], others: int, rng: np.random.Generator
+    plain: Planted, ready: Table, domain: NDArray[np.intp], others: int, rng: np.random.Generator
 ) -> Planted:
     """z = s_e y + .2 ε with slopes that differ between domains; where nobody trains, z is noise of the same size."""
     number = ready.y if ready.task == "regression" else np.unique(ready.y, return_inverse=True)[1]

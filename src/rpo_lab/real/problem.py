@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rpo._comparing.table_problem import found_strata
 from rpo._networks.array_inputs import weighted_moments
-from rpo._table.preparing import Prepared
+from rpo._table.table import Table
 from rpo.engine.data import Data, make_data
 from rpo.functional.losses import Task
 from rpo.grouping.strata import chosen_grouping
@@ -49,7 +49,7 @@ def real(
     stratum = _strata(table, setting, fold, rows, seed) if strata else np.zeros(len(made.train.y), dtype=np.int64)
     domain = np.unique(made.train.domains, return_inverse=True)[1].astype(np.int64)
 
-    def data(ready: Prepared, y: NDArray[Any], where: NDArray[np.int64], which: NDArray[np.int64]) -> Data:
+    def data(ready: Table, y: NDArray[Any], where: NDArray[np.int64], which: NDArray[np.int64]) -> Data:
         x = torch.from_numpy((ready.X - mean) / scale)
         return make_data(
             x,

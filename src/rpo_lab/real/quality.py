@@ -137,7 +137,7 @@ def detected(fold: Fold, judged: Quality | None, seed: int) -> Measured:
     """How well corrupted domains and rows are told from the others: AUC, beside cleanlab's where it is installed."""
     found = judge(fold.train, random_state=seed, progress=False) if judged is None else judged
     # The judgement has rows in an order of its own, by their number in the table.
-    place = np.argsort(fold.train.row)[np.searchsorted(np.sort(fold.train.row), found.prepared.row)]
+    place = np.argsort(fold.train.row)[np.searchsorted(np.sort(fold.train.row), found.table.row)]
     expected = np.empty_like(found.expected.value)
     expected[place] = found.expected.value
     by_row = {OURS: unlikely(fold, expected)}

@@ -62,7 +62,7 @@ def test_detection_does_not_hang_on_the_order_of_rows_that_a_model_judges_in(sma
     fold = make_fold("exam", "domains-30", 0, 1_000, 0)
     model = QualityRegressor("linear", verbose=False).fit_prepared(fold.train)
     plain = judge(fold.train, random_state=0, progress=False)
-    assert np.array_equal(plain.prepared.row, fold.train.row)  # as given
+    assert np.array_equal(plain.table.row, fold.train.row)  # as given
     assert detected(fold, plain, 0).test["rows"]["rpo"] == pytest.approx(
         detected(fold, model.quality_, 0).test["rows"]["rpo"], abs=0.02
     )

@@ -38,7 +38,7 @@ MOST_WEIGHT = 1e9  # a weight counts rows
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class Table:
     """Rows ready for training, and what was done to get there.
 
     `y` holds numbers for a regression and class names for a classification; `row` is each row's number in the table
@@ -74,7 +74,7 @@ def prepare(
     drop: Sequence[str] = (),
     category: Sequence[str] = (),
     room: Room = np.empty,
-) -> Prepared:
+) -> Table:
     """Check the roles, recognise the task, and turn the other columns into numbers, in an array that `room` makes.
 
     >>> table = pd.DataFrame({"y": range(20), "x": range(20), "where": ["a", "b"] * 10})
@@ -104,9 +104,7 @@ def prepare(
         notes.append(f"missing values were filled with the median and marked in an indicator column: {_quoted(gaps)}")
     named = strata_from_columns(frame[list(strata)].reset_index(drop=True)) if strata else None
     X = transform(frame, columns, room)
-    return Prepared(
-        frame, X, y, domains, row, tuple(columns), target, domain, found, named, tuple(notes), tuple(left_out)
-    )
+    return Table(frame, X, y, domains, row, tuple(columns), target, domain, found, named, tuple(notes), tuple(left_out))
 
 
 def recognise(values: "pd.Series[Any]", name: str, asked: AskedTask = "auto") -> tuple[Task, str]:

@@ -6,7 +6,7 @@ import pytest
 
 from rpo._table import prepare
 from rpo._table.columns import Column, LeftOut, learn, names_of, transform, transformer, typed
-from rpo._table.preparing import recognise
+from rpo._table.table import recognise
 from rpo.exceptions import InputError
 
 
