@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from rpo._io import Grouping
 from rpo._judging.noise import Noise, NumberNoise
-from rpo._learners.crossfit import Problem, outputs, sample_by_domain, stacked
+from rpo._learners.crossfit import Problem, sample_by_domain, stacked
 from rpo._learners.learners import MANY_CLASSES, boosted, forest
+from rpo._learners.stack import outputs
 from rpo._stats.ridge import Array
 from rpo._stats.significance import SURE
 from rpo._stats.turned import recalibrated

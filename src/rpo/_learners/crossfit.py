@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 from sklearn.base import clone, is_classifier
-from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import has_fit_parameter
 
 from rpo._io import Bar, Show
 from rpo._learners.bases import Binned, Coarse
 from rpo._learners.learners import Additive, automatic, fit_boosted, named, predict_boosted
+from rpo._learners.stack import fit_learner, outputs
 from rpo._mapped import blocks
 from rpo._stats.ridge import Array
 from rpo.exceptions import InputError
@@ -196,42 +195,16 @@ class _Sample:
         if levels and curves:  # it finds the domains' levels; the others learn what is left
             offset[: len(curves.offset_)] = curves.offset_
             y = y - offset[domain]
-        models = []
+        models, certain = [], problem.n_classes > 0 and (y == y[0]).all()
         for learner in learners:
             if curves and learner is additive:
                 models.append(curves)
-            elif problem.n_classes and len(np.unique(y)) == 1:
-                models.append(DummyClassifier().fit(x, y))  # one class is all that was seen
-            elif isinstance(learner, Pipeline) and isinstance(learner[0], Coarse):
+            elif isinstance(learner, Pipeline) and isinstance(learner[0], Coarse) and not certain:
                 models.append(fit_boosted(clone(learner), x, y, w, self.binned.rows(seen)))
             else:
-                models.append(_fitted(learner, x, y, w, domain))
+                models.append(fit_learner(learner, x, y, w, domain))
             bar.advance()
         return models, offset
-
-
-def _fitted(learner: Any, x: Array, y: NDArray[Any], w: Array | None, domain: NDArray[np.intp]) -> Any:
-    """Any estimator fitted, with weights and domains if it asks for them."""
-    model = clone(learner)
-    given: dict[str, Any] = {}
-    if has_fit_parameter(model, "domains") and not isinstance(model, Additive):  # its own are intercepts
-        given["domains"] = domain
-    if w is not None:
-        if hasattr(model, "steps"):
-            given[f"{model.steps[-1][0]}__sample_weight"] = w
-        elif has_fit_parameter(model, "sample_weight"):
-            given["sample_weight"] = w
-    return model.fit(x, y, **given)
-
-
-def outputs(model: Any, x: Array, n_classes: int) -> Array:
-    """What a fitted learner says of rows: `(n,)` numbers, or `(n, C)` probabilities, also of classes it never saw."""
-    if not n_classes:
-        return np.asarray(model.predict(x), dtype=np.float64).reshape(len(x))
-    value = np.zeros((len(x), n_classes))
-    if len(x):
-        value[:, np.asarray(model.classes_, dtype=np.intp)] = model.predict_proba(x)
-    return value
 
 
 def stacked(parts: Array, y: NDArray[Any], weight: Array) -> Array:

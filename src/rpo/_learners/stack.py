@@ -90,29 +90,34 @@ def _check(estimator: Any, classes: bool) -> None:
         raise InputError(f"{type(estimator).__name__} has no predict_proba: use a classifier that has it")
 
 
-def fitted(
-    learner: Any, X: Array, y: NDArray[Any], weight: Array | None, domain: NDArray[np.intp], *, seed: int
+def fit_learner(
+    learner: Any,
+    X: Array,
+    y: NDArray[Any],
+    weight: Array | None,
+    domain: NDArray[np.intp],
+    *,
+    seed: int | None = None,
 ) -> Any:
-    """A learner fitted to rows that count `weight` each; where it takes no weights, to rows drawn by them.
+    """Fit a learner to rows that count `weight` each, and pass their domains on if its `fit` accepts them.
 
-    A part of the rows may hold one class only: then that class is certain.
+    A learner without weights is fitted to rows drawn by them with a `seed`, and to all rows alike without one. A part
+    of the rows may hold one class only: then that class is certain.
 
-    >>> line = fitted(linear(False), np.eye(3), np.arange(3.0), None, np.zeros(3, np.intp), seed=0)
+    >>> line = fit_learner(linear(False), np.eye(3), np.arange(3.0), None, np.zeros(3, np.intp))
     >>> type(line).__name__
     'Line'
     """
     classes = is_classifier(learner)
-    if weight is not None and (weight == weight[0]).all():
-        weight = None
-    if classes and len(np.unique(y)) == 1:
+    if classes and (y == y[0]).all():
         return constant(True).fit(X, y)
     model, given = clone(learner), dict[str, Any]()
     if has_fit_parameter(model, "domains") and not isinstance(model, Additive):  # its own are intercepts
         given["domains"] = domain
-    if weight is not None:
+    if weight is not None and (weight != weight[0]).any():
         if name := weight_name(model):
             given[name] = weight
-        else:
+        elif seed is not None:
             drawn = resampled(weight, seed)
             if classes and len(np.unique(y[drawn])) < len(np.unique(y)):  # every class stays
                 drawn = np.concatenate([drawn, np.unique(y, return_index=True)[1]])
@@ -152,11 +157,15 @@ def resampled(weight: Array, seed: int) -> NDArray[np.intp]:
 
 
 def outputs(model: Any, X: Array, n_classes: int) -> Array:
-    """What a fitted learner says of rows: `(n,)` numbers, or `(n, C)` probabilities of classes 0 … C − 1."""
+    """Return the predictions of a fitted learner: `(n,)` numbers, or `(n, C)` probabilities of classes 0 … C − 1.
+
+    A class that the learner never saw has probability zero.
+    """
     if not n_classes:
         return np.asarray(model.predict(X), dtype=np.float64).reshape(len(X))
     value = np.zeros((len(X), n_classes))
-    value[:, np.asarray(model.classes_, dtype=np.intp)] = model.predict_proba(X)
+    if len(X):
+        value[:, np.asarray(model.classes_, dtype=np.intp)] = model.predict_proba(X)
     return value
 
 

@@ -11,7 +11,7 @@ from scipy.special import stdtr
 from rpo._io import Bar
 from rpo._judging.levels import noise_of
 from rpo._learners.crossfit import Expected, Problem, sample_by_domain, stacked
-from rpo._learners.stack import Learners, constant, fitted, outputs
+from rpo._learners.stack import Learners, constant, fit_learner, outputs
 from rpo._quality import Quality
 from rpo._stats.ridge import Array
 from rpo._stats.significance import SURE
@@ -75,7 +75,7 @@ class Trial:
             weight = problem.weight * self.class_weight * (self.fold_weight[int(f)] if candidate.weights else 1.0)
             x, y, others = problem.X[np.ix_(seen, columns)], problem.y[seen], problem.X[np.ix_(held, columns)]
             for name, learner in new.items():
-                model = fitted(learner, x, y, weight[seen], problem.domain[seen], seed=self.seed)
+                model = fit_learner(learner, x, y, weight[seen], problem.domain[seen], seed=self.seed)
                 self.known[candidate, name][held] = outputs(model, others, problem.n_classes)
                 if bar is not None:
                     bar.advance()

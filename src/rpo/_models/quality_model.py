@@ -20,7 +20,7 @@ from rpo._learners.stack import (
     TRIED,
     Stack,
     constant,
-    fitted,
+    fit_learner,
     learners_of,
     linear,
     outputs,
@@ -272,7 +272,7 @@ class QualityModel(NewDomains, ChecksInput):
         weight = problem.weight * trial.class_weight * (trial.weight if chosen.weights else 1.0)
         X = problem.X[:, self.kept_]
         parts = {
-            name: fitted(learner, X, problem.y, weight, problem.domain, seed=self._seed())
+            name: fit_learner(learner, X, problem.y, weight, problem.domain, seed=self._seed())
             for name, learner in learners.items()
             if self.shares_[name] > 0
         }
