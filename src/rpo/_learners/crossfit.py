@@ -159,22 +159,14 @@ def _expect(
     sampled = sample_by_domain(problem)
     rows, seen = np.flatnonzero(sampled), np.flatnonzero(sampled & (counts > 0))
     levels = levels and problem.n_classes == 0 and problem.n_domains > 1
-    numbers = np.unique(fold)
-    with Bar(len(numbers) * len(learners), label, progress) as bar:
+    with Bar(len(np.unique(fold)) * len(learners), label, progress) as bar:
         parts = list(cross_fit(_Fit(problem, counts, seen, learners, levels, bar), fold, seen))
-    shape = (len(rows), problem.n_classes) if problem.n_classes else (len(rows),)
-    plain, own = np.zeros((len(learners), *shape)), np.zeros(len(rows))
-    for held, (fits, offset) in parts:
-        inside = held[sampled[held]]
-        place = np.searchsorted(rows, inside)
-        own[place] = offset[problem.domain[inside]]
-        for k, model in enumerate(fits):
-            plain[k, place] = outputs(model, problem.X[inside], problem.n_classes)
+    plain, own = _predict_sample(problem, parts, sampled)
     target = problem.y[rows] if problem.n_classes else problem.y[rows] - own
     shares = stacked(plain, target, counts[rows])
     fits, offsets = zip(*(part for _, part in parts), strict=True)
-    models = FoldModels(numbers, fits, np.stack(offsets), shares, problem.n_classes)
-    value, level = np.zeros((len(problem.y), *shape[1:])), np.zeros(len(problem.y))
+    models = FoldModels(np.unique(fold), fits, np.stack(offsets), shares, problem.n_classes)
+    value, level = np.zeros((len(fold), *plain.shape[2:])), np.zeros(len(fold))
     value[rows], level[rows] = np.tensordot(shares, plain, 1), own
     for place, (held, _) in enumerate(parts):  # the rows beyond the sample, by those learners that have a part
         beyond = held[~sampled[held]]
@@ -182,6 +174,22 @@ def _expect(
         for block in blocks(len(beyond)):
             value[beyond[block]] = models.plain(place, problem.X[beyond[block]])
     return Expected(value if problem.n_classes else value + level, value, shares, models)
+
+
+def _predict_sample(
+    problem: Problem, parts: list[tuple[Places, tuple[list[Any], Array]]], sampled: NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """Predict the rows of the sample by every learner, and by the levels of their domains."""
+    rows = np.flatnonzero(sampled)
+    shape = (len(rows), problem.n_classes) if problem.n_classes else (len(rows),)
+    plain, own = np.zeros((len(parts[0][1][0]), *shape)), np.zeros(len(rows))
+    for held, (fits, offset) in parts:
+        inside = held[sampled[held]]
+        place, x = np.searchsorted(rows, inside), problem.X[inside]
+        own[place] = offset[problem.domain[inside]]
+        for k, model in enumerate(fits):
+            plain[k, place] = outputs(model, x, problem.n_classes)
+    return plain, own
 
 
 @dataclass(frozen=True, eq=False)
