@@ -252,8 +252,7 @@ def stacked(parts: Array, y: NDArray[Any], weight: Array) -> Array:
         return np.ones(1)
     root = np.sqrt(weight)
     if parts.ndim == 3:
-        truth = np.zeros(parts.shape[1:])
-        truth[np.arange(len(y)), y] = 1.0
+        truth = one_hot(y, parts.shape[2])
         columns = ((parts - parts.mean(0)) * root[:, None]).reshape(len(parts), -1)
         aim = ((truth - parts.mean(0)) * root[:, None]).ravel()
     else:
@@ -263,6 +262,22 @@ def stacked(parts: Array, y: NDArray[Any], weight: Array) -> Array:
     heavy = np.full((1, len(parts)), 1e3 * np.sqrt(len(y)))
     share, _ = nnls(np.vstack([columns.T / scale, heavy]), np.append(aim / scale, heavy[0, 0]))
     return np.asarray(share / share.sum()) if share.sum() > 0 else np.full(len(parts), 1 / len(parts))
+
+
+def one_hot(label: NDArray[Any], n_classes: int) -> Array:
+    """Return one for the class of each row and zero for the others, `(n, n_classes)`."""
+    return np.eye(n_classes)[label.astype(np.intp)]
+
+
+def squared_errors(y: NDArray[Any], value: Array) -> Array:
+    """Return squared errors; for probabilities the squared distance, halved for two classes to be Brier's.
+
+    >>> squared_errors(np.array([1]), np.array([[0.5, 0.5]])).tolist()
+    [0.25]
+    """
+    if value.ndim == 1:
+        return np.asarray((y - value) ** 2)
+    return np.asarray(((one_hot(y, value.shape[1]) - value) ** 2).sum(1) / 2)
 
 
 def sample_by_domain(problem: Problem) -> NDArray[np.bool_]:
