@@ -266,7 +266,7 @@ class LabelNoise(Noise):
 
 
 def noise_table(
-    count: Array, noise: Array, low: Array, high: Array, ratio: Array, p: Array, judged: NDArray[np.bool_]
+    count: NDArray[Any], noise: Array, low: Array, high: Array, ratio: Array, p: Array, judged: NDArray[np.bool_]
 ) -> pd.DataFrame:
     """Return one row for each group, noisy where its corrected p is small."""
     noisy = np.nan_to_num(p, nan=1.0) < NOISY

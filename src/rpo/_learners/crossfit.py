@@ -27,7 +27,7 @@ MOST_ROWS = 20_000  # models see at most so many; statistics see all
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Rows as numbers: columns, a target (a number, or the place of a class), domains, weights, and the learner."""
+    """Rows as numbers: columns, a target (a number, or the place of a class), domains, weights; and the estimator."""
 
     X: Array
     y: NDArray[Any]

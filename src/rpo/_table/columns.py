@@ -249,7 +249,7 @@ def expand(values: Array, column: Column) -> Array:
     [[0.0, 1.0], [0.0, 0.0]]
     """
     if column.kind == "category":
-        return (values[:, None] == np.arange(len(column.categories))).astype(np.float64)
+        return np.asarray(values[:, None] == np.arange(len(column.categories)), dtype=np.float64)
     gaps = np.isnan(values)
     filled = np.where(gaps, column.fill, values)
     return np.column_stack([filled, gaps] if column.gaps else [filled])
