@@ -4,6 +4,7 @@ import re
 import sys
 import warnings
 from importlib.metadata import entry_points, version
+from importlib.util import find_spec
 from inspect import cleandoc
 from typing import Annotated
 
@@ -49,10 +50,12 @@ def flowing(text: str) -> str:
 def add_commands() -> None:
     """Add the commands of other installed packages; of one that cannot be loaded, say so and go on."""
     for entry in entry_points(group="rpo.commands"):
+        if find_spec(entry.module.partition(".")[0]) is None:
+            continue  # left out of this installation
         try:
             entry.load()(app)
         except Exception as error:
-            words = f"the commands of {entry.value.partition(':')[0]} cannot be loaded: {words_of(error, MOST_WORDS)}"
+            words = f"the commands of {entry.module} cannot be loaded: {words_of(error, MOST_WORDS)}"
             print(f"rpo: {shortened(printable(words))}", file=sys.stderr)
 
 

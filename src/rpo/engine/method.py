@@ -10,7 +10,6 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -221,7 +220,7 @@ def _number(name: str, value: Any) -> float:
 
 REGISTRY: dict[str, Method] = {}
 REMOVED: dict[str, str] = {}  # names of methods that are gone: the version, and what to use instead
-METHODS = "rpo.methods"  # importing it fills both; the engine itself knows no method by name
+OURS = __name__.partition(".")[0]
 UNSEEN = "unseen"  # in the place of the hash of code that cannot be read
 
 
@@ -311,7 +310,7 @@ def _said_of(name: str, module: ModuleType) -> str:
 
 def is_ours(objective: Objective) -> bool:
     """Whether a method belongs to this library."""
-    return objective.__module__.startswith(f"{METHODS}.")
+    return objective.__module__.partition(".")[0] == OURS
 
 
 def source_of(*parts: Any) -> str:
@@ -385,8 +384,7 @@ def methods(task: Task | None = None) -> Iterable[Method]:
 
 
 def _fill_registry() -> Mapping[str, str]:
-    """Our own methods and those of installed packages; packages that could not be loaded, and why."""
+    """Load the methods of installed packages, ours among them; return those that could not be loaded, and why."""
     from rpo.engine.plugins import installed
 
-    import_module(METHODS)
     return installed()

@@ -1,7 +1,8 @@
 """Methods from outside: of installed packages, of a module named by the user, of a notebook; and on to workers.
 
-A package names its modules (or functions) in the entry-point group `rpo.methods`. What an entry point or `--plugin`
-names is imported, which registers its methods; a function that is no method itself is called, and registers them.
+A package, this one too, names its modules (or functions) in the entry-point group `rpo.methods`. What an entry point or
+`--plugin` names is imported, which registers its methods; a function that is no method itself is called, and registers
+them.
 """
 
 import os
@@ -13,7 +14,7 @@ from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any
 
-from rpo.engine.method import REGISTRY, Method, is_ours
+from rpo.engine.method import OURS, REGISTRY, Method, is_ours
 from rpo.exceptions import InputError
 
 GROUP = "rpo.methods"
@@ -21,8 +22,8 @@ GROUP = "rpo.methods"
 
 @cache
 def _found() -> tuple[dict[str, str], list[EntryPoint]]:
-    """Entry points that could not be loaded, filled in by `installed`, and those still to load."""
-    return {}, list(entry_points(group=GROUP))
+    """Entry points that could not be loaded, filled in by `installed`, and those still to load, ours at the end."""
+    return {}, sorted(entry_points(group=GROUP), key=lambda point: _is_own(point.module))
 
 
 def installed() -> Mapping[str, str]:
@@ -45,7 +46,7 @@ def load_plugin(name: str) -> None:
     rpo.exceptions.InputError: plugin 'no_such_module' could not be loaded (ModuleNotFoundError: ...): ...
     """
     module, _, function = name.partition(":")
-    import_module("rpo.methods")
+    installed()
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
@@ -111,7 +112,7 @@ def unpack(content: bytes) -> None:
         return
     import cloudpickle
 
-    import_module("rpo.methods")
+    installed()
     for method in cloudpickle.loads(content):
         REGISTRY[method.name] = method
 
@@ -126,3 +127,7 @@ def check_same(method: Method, source: str) -> None:
 
 def _root(method: Method) -> str:
     return method.objective.__module__.partition(".")[0]
+
+
+def _is_own(module: str) -> bool:
+    return module.partition(".")[0] == OURS
