@@ -1,4 +1,4 @@
-"""V-REx, Fishr, IB-ERM, IB-IRM, EQRM, MMD and anchor against plain PyTorch: loss and gradient, for all three tasks.
+"""Methods against plain PyTorch: loss and gradient, for all three tasks.
 
 The plain versions loop over domains, pairs and rows as the formulas are printed, with autograd wherever ours has a
 closed form.

@@ -6,7 +6,7 @@ squared losses ¼, 1, ¼: R = (5/8, ¼), mean 7/16; 2(f − y)f = −½, 2, 3/2:
 dR/dw = 2(f − y)x = −1, 4, 3: (3/2, 3), and dR/da is half of that.
 """
 
-from math import exp, log, sqrt
+from math import exp, log, sqrt, tanh
 
 import numpy as np
 import pytest
@@ -411,8 +411,6 @@ def test_har():
 
 def test_cnbb():
     """With weights of one: logistic loss of tanh(x)/2, minus λ mean tanh²."""
-    from math import tanh
-
     got = floats(call("cnbb", task="binary", lam=0.3, rate=0.0))
     f = [tanh(x) / 2 for x in (1, 2, 3)]
     assert got["risk"] == pytest.approx(((logistic(f[0], 1) + logistic(f[1], 0)) / 2 + logistic(f[2], 1)) / 2)
