@@ -32,6 +32,7 @@ ARITHMETIC = {
     "irm-l2": ("none", ERM),
     "irm-lip": ("as erm-lip", ERM + 5 * BACK),
     "irm-lip-cv": ("as erm-lip", ERM + 5 * BACK),
+    "lap": ("none", ERM),
     "ldam-irm": ("none", ERM),
     "mixup": ("none", ERM),
     "mldg": (

@@ -4,9 +4,11 @@ The plain versions loop over domains, pairs and rows as the formulas are printed
 closed form.
 """
 
+from collections import deque
 from itertools import combinations
-from math import sqrt
+from math import sqrt, tanh
 
+import numpy as np
 import pytest
 import torch
 from scipy.optimize import brentq
@@ -253,3 +255,77 @@ def test_anchor(task):
         same(
             ours("anchor", task, rows, gamma=5.0), plain, (u - projected).square().sum() + 5 * projected.square().sum()
         )
+
+
+class Sources:
+    """LAP's counts from lists of losses, one domain after another."""
+
+    def __init__(self, domains, length, warmup, kappa, m):
+        self.losses = [deque(maxlen=length) for _ in range(domains)]
+        self.count, self.steps = [0] * domains, 0
+        self.length, self.warmup, self.kappa, self.m = length, warmup, kappa, m
+
+    def factor(self, e):
+        return 1 - tanh(self.m * 0.005 * self.count[e]) ** 2
+
+    def step(self, losses):
+        """The factor of each domain in this step."""
+        for own, loss in zip(self.losses, losses, strict=True):
+            own.append(loss)
+        if self.steps >= self.warmup and all(len(own) == self.length for own in self.losses):
+            moves = [self.move(e) for e in range(len(losses))]  # all before any count changes
+            self.count = [max(0, count + move) for count, move in zip(self.count, moves, strict=True)]
+        self.steps += 1
+        return [self.factor(e) for e in range(len(losses))]
+
+    def move(self, e):
+        others = [k for k in range(len(self.count)) if k != e]
+        values = np.concatenate([list(self.losses[k]) for k in others])
+        weights = np.repeat([self.factor(k) for k in others], self.length)
+        centre = np.average(values, weights=weights)
+        spread = np.sqrt(np.average((values - centre) ** 2, weights=weights))
+        if np.isclose(spread, 0):
+            return 0
+        return 1 if np.mean(self.losses[e]) >= centre + self.kappa * spread else -1
+
+
+@pytest.mark.parametrize("task, sizes", [("regression", SIZES), ("multiclass", SIZES), ("binary", (9, 5))], ids=str)
+def test_lap(task, sizes):
+    """Inputs that swell in turn, now in one domain and now in another, for 160 steps; one domain is not there."""
+    rows = batch(task, sizes=sizes)
+    told = Sources(len(sizes), length=25, warmup=30, kappa=0.6, m=2.0)
+    domains = len(sizes) + 1
+    state = {"history": torch.zeros(domains, 25), "seen": torch.zeros(()), "count": torch.zeros(domains)}
+    state = {name: value.double() for name, value in state.items()}
+    most = np.zeros(len(sizes))
+    for step in range(160):
+        swollen = 1 + 2 * torch.sin(step / 25 + 2.0 * rows.domain.double()).clamp_min(0)
+        now = rows._replace(x=rows.x * swollen[:, None], step=torch.tensor(float(step)))
+        plain = Plain(task, now)
+        risks = plain.risks()
+        factors = told.step(risks.tolist())
+        found = ours("lap", task, now, state, m=2.0, kappa=0.6, warmup=30.0, history=25)
+        loss = (torch.tensor(factors, dtype=torch.float64) * risks).mean()
+        if step % 10 == 9:
+            same(found, plain, loss)
+        torch.testing.assert_close(found[0], loss.detach(), rtol=0, atol=1e-8)
+        state = found[2]
+        assert state["count"].tolist() == [*told.count, 0]
+        most = np.maximum(most, told.count)
+    assert (most > 10).sum() >= len(sizes) // 2  # of four domains, not of one alone
+
+
+@pytest.mark.parametrize("kept", ["losses", "counts"])
+def test_lap_of_equal_losses_and_of_distrusted_domains_is_a_number(kept):
+    """No spread to compare with, and weights so small that they are zero."""
+    rows = batch("regression")
+    value = Plain("regression", rows).risks().detach()
+    history = torch.cat([value, torch.zeros(1)])[:, None].expand(5, 25).double()
+    count = torch.zeros(5).double()
+    if kept == "counts":
+        history, count = history + torch.rand(5, 25, generator=torch.Generator().manual_seed(0)).double(), count + 1e9
+    state = {"history": history, "seen": torch.tensor(25.0).double(), "count": count}
+    loss, gradient, new = ours("lap", "regression", rows, state, warmup=0.0, history=25)
+    assert torch.isfinite(loss)
+    assert torch.isfinite(gradient).all()
+    assert all(torch.isfinite(value).all() for value in new.values())

@@ -44,6 +44,7 @@ ZERO = {
     "irm-l2": {"eta": 0.0, "c": 0.0},
     "irm-lip": {"eta": 0.0, "lam": 0.0},
     "irm-lip-cv": {"eta": 0.0, "lam": 0.0},
+    "lap": {"m": 0.0},
     "ldam-irm": {"margin": 0.0, "beta": 0.0, "eta": 0.0},
     "mixup": {"alpha": 0.0},
     "mldg": {"beta": 0.0},
@@ -55,6 +56,10 @@ ZERO = {
     "sd": {"lam": 0.0},
     "vrex": {"beta": 0.0},
 } | {f"rpo{kind}": {"strength": 0.0, "lam": 0.0} for kind in ("", "-pen", "-lip", "-permuted", "-uniform")}
+
+
+# Methods that do nothing before they have seen some steps: what lets them act within those of a test.
+REMEMBERS = {"lap": {"warmup": 0.0}}
 
 
 def table(task, n=90, domains=3, seed=0):
@@ -82,13 +87,16 @@ def options_of(name):
 def gradient(name, task, numbers, step=95):
     """The update direction of one model at one step, by parameter, and the ERM gradient of what the method predicts."""
     method, data, config = get_method(name), table(task), Config(steps=100, **QUIET)
-    filled, options = method.fill({**numbers, **options_of(name)})
+    filled, options = method.fill({**numbers, **options_of(name), **REMEMBERS.get(name, {})})
     hp = {n: torch.full((1,), v, dtype=torch.float64) for n, v in filled.items()}
     run = Preparation(data, [0], hp, options, build(task), config)
     net = net_of(method, build(task), data.n_domains, data.n_classes, options)
     now = begin(method, net, run)
     stack = Stack(method, net, data, [0], hp, options, config)
     state = now.state
+    if name in REMEMBERS:  # the steps before, without a move
+        for _, earlier in zip(range(step), stack.batches(0), strict=False):
+            state = stack._gradient(now.flat, state, earlier).state
     batch = next(stack.batches(step))
     found = stack._gradient(now.flat, state, batch)
     leaf = now.flat[0].detach().requires_grad_()
@@ -276,3 +284,12 @@ def test_sat_moves_labels_that_are_wrong():
     believed = trained.snapshot.state["target"][0].argmax(1)
     assert (believed[:15] == truth[:15]).double().mean() > 0.6
     assert (believed[15:] == truth[15:]).double().mean() > 0.9
+
+
+def test_lap_leans_away_from_the_domain_that_stays_worse():
+    """Its target is noise, so nothing lowers its loss: it loses weight step by step, and the others keep theirs."""
+    data = table("regression")
+    data.y[data.domain == 1] = 3 * torch.randn(30, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    trained = train("lap", build("regression"), data, seeds=[0], config=Config(steps=200, **QUIET))
+    # Every step from the hundredth on is against it.
+    assert trained.snapshot.state["count"][0].tolist() == [0.0, 100.0, 0.0]

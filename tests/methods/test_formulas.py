@@ -257,6 +257,32 @@ def test_groupdro():
     assert state["log_q"].exp().tolist() == pytest.approx([q, 1 - q])
 
 
+def test_lap():
+    """Two losses of each domain; the new ones, 5/8 and ¼, take the places of the older.
+
+    5/8 and 7/8 have the mean ¾ and the deviation ⅛, ¼ and .35 the mean .3 and the deviation .05: domain 0 is above .35,
+    and domain 1, already at zero, below 7/8.
+    """
+    state = {"history": [[9.0, 7 / 8], [9.0, 0.35]], "seen": 2.0, "count": [3.0, 0.0]}
+    terms, new = call("lap", m=2.0, warmup=90.0, state=state)
+    assert new["history"].tolist() == [[5 / 8, 7 / 8], [1 / 4, 0.35]]
+    assert new["count"].tolist() == [4.0, 0.0]
+    assert float(terms["risk"]) == pytest.approx(((1 - tanh(2 * 0.005 * 4) ** 2) * 5 / 8 + 1 / 4) / 2)
+    # The next losses, which are the same, take the other places: nothing is left to deviate, so nothing counts.
+    terms, last = call("lap", m=2.0, warmup=90.0, state={name: value.tolist() for name, value in new.items()})
+    assert last["history"].tolist() == [[5 / 8, 5 / 8], [1 / 4, 1 / 4]]
+    assert last["count"].tolist() == [4.0, 0.0]
+
+
+def test_lap_waits_for_full_histories_and_the_end_of_the_warm_up():
+    full = {"history": [[9.0, 7 / 8], [9.0, 0.35]], "seen": 2.0, "count": [0.0, 0.0]}
+    for state, warmup in ((full, 91.0), (full | {"seen": 0.0}, 0.0)):
+        terms, new = call("lap", warmup=warmup, state=state)
+        assert float(terms["risk"]) == pytest.approx(7 / 16)
+        assert new["count"].tolist() == [0.0, 0.0]
+        assert new["history"][:, 0].tolist() == [5 / 8, 1 / 4]
+
+
 def test_iga():
     """(3/2, 3) and (¾, 3/2) around their means: 2·(¾)² + 2·(3/8)²."""
     assert floats(call("iga", lam=10.0)) == pytest.approx({"risk": 7 / 16, "iga": 10 * (9 / 8 + 9 / 32)})
