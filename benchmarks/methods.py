@@ -28,6 +28,7 @@ ARITHMETIC = {
     "har": ("one more forward, gradients of two layers, and their gradients", ERM + FORWARD + 2 * ERM),
     "ib-erm": ("none", ERM),
     "ib-irm": ("none", ERM),
+    "icorr": ("none", ERM),
     "iga": ("one backward a domain, and its gradient", FORWARD + 3 * DOMAINS * (ERM - FORWARD)),
     "irm-l2": ("none", ERM),
     "irm-lip": ("as erm-lip", ERM + 5 * BACK),

@@ -21,6 +21,7 @@ from rpo.engine.method import Values
 from rpo.engine.nets import Net, mlp
 from rpo.methods import get_method
 from rpo.methods.eqrm import quantile
+from rpo.methods.icorr import correlations
 from rpo.methods.mmd import ROWS, SCALES, some_rows
 
 TASKS = ["regression", "binary", "multiclass"]
@@ -112,6 +113,16 @@ class Plain:
                 each.append(torch.cat([weight, bias[:, None]], 1).flatten())
             found.append(torch.stack(each).var(0, unbiased=False))
         return torch.stack(found)
+
+    def correlation(self):
+        """The variance over domains of several rows of E[(f − E f)·y], y an indicator of every class if any."""
+        found = []
+        for x, y in self.domains:
+            if len(x) > 1:
+                output = self.module(x)
+                target = F.one_hot(y, 3) if self.task == "multiclass" else y[:, None]
+                found.append(((output - output.mean(0)) * target).sum(1).mean())
+        return torch.stack(found).var(unbiased=False)
 
     def mmd(self):
         def mean(a, b):
@@ -255,6 +266,26 @@ def test_anchor(task):
         same(
             ours("anchor", task, rows, gamma=5.0), plain, (u - projected).square().sum() + 5 * projected.square().sum()
         )
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_icorr(task):
+    rows = batch(task)
+    plain = Plain(task, rows)
+    same(ours("icorr", task, rows, lam=7.0, rescale="none"), plain, plain.risks().mean() + 7 * plain.correlation())
+    same(ours("icorr", task, rows, lam=7.0), plain, (plain.risks().mean() + 7 * plain.correlation()) / 7)
+    early = ours("icorr", task, batch(task, step=19.0), lam=7.0)
+    same(early, plain, plain.risks().mean() + plain.correlation())
+
+
+def test_icorr_of_classes_ignores_what_their_outputs_share():
+    """The same number added to all outputs of a row leaves the probabilities as they are."""
+    rows = batch("multiclass")
+    shared = 5 * rows.x[:, :1] ** 2
+    output = torch.randn(len(rows.x), 3, generator=torch.Generator().manual_seed(0)).double()
+    torch.testing.assert_close(
+        correlations(output + shared, rows, "multiclass"), correlations(output, rows, "multiclass")
+    )
 
 
 class Sources:

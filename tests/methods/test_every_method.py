@@ -40,6 +40,7 @@ ZERO = {
     "har": {"c": 0.0, "eta": 0.0},
     "ib-erm": {"gamma": 0.0},
     "ib-irm": {"eta": 0.0, "gamma": 0.0},
+    "icorr": {"lam": 0.0},
     "iga": {"lam": 0.0},
     "irm-l2": {"eta": 0.0, "c": 0.0},
     "irm-lip": {"eta": 0.0, "lam": 0.0},

@@ -283,6 +283,31 @@ def test_lap_waits_for_full_histories_and_the_end_of_the_warm_up():
         assert new["history"][:, 0].tolist() == [5 / 8, 1 / 4]
 
 
+def test_icorr():
+    """A fourth row, (5, 0) in domain 1. Outputs about their means: ∓¼ and ∓½; times y: −¼, 0 and −½, 0."""
+    rows = batch()._replace(
+        x=torch.tensor([[1.0], [2.0], [3.0], [5.0]], dtype=torch.float64),
+        y=torch.tensor([1.0, 0.0, 1.0, 0.0], dtype=torch.float64),
+        domain=torch.tensor([0, 0, 1, 1]),
+        weight=torch.ones(4, dtype=torch.float64),
+        size=torch.tensor([2.0, 2.0], dtype=torch.float64),
+    )
+    plain = floats(call("icorr", lam=4.0, rows=rows, options={"rescale": "none"}))
+    # ρ is −⅛ and −¼, each 1/16 from their mean; the fourth row's loss is (5/2)².
+    assert plain == pytest.approx({"risk": (5 / 8 + (1 / 4 + 25 / 4) / 2) / 2, "correlation": 4 / 256})
+    divided = floats(call("icorr", lam=4.0, rows=rows))
+    assert divided == pytest.approx({name: value / 4 for name, value in plain.items()})
+    early = floats(call("icorr", lam=4.0, rows=rows._replace(step=torch.tensor(19.0))))
+    assert early == pytest.approx({"risk": plain["risk"], "correlation": 1 / 256})
+
+
+def test_icorr_leaves_out_domains_of_one_row():
+    """Alone in its domain, a row is its mean; the other domain then has nothing to differ from."""
+    assert floats(call("icorr", lam=4.0, options={"rescale": "none"})) == pytest.approx(
+        {"risk": 7 / 16, "correlation": 0.0}
+    )
+
+
 def test_iga():
     """(3/2, 3) and (¾, 3/2) around their means: 2·(¾)² + 2·(3/8)²."""
     assert floats(call("iga", lam=10.0)) == pytest.approx({"risk": 7 / 16, "iga": 10 * (9 / 8 + 9 / 32)})
