@@ -42,6 +42,7 @@ ARITHMETIC = {
     ),
     "mmd": ("seven kernels of 256 rows with each other, element by element", ERM + 3 * 256 * 256 * (64 + 7) // ROWS),
     "mtl": ("none", ERM),
+    "pair": ("one backward an objective", FORWARD + 3 * (ERM - FORWARD)),
     "rpo": ("as erm-lip", ERM + 5 * BACK),
     "rpo-lip": ("as erm-lip", ERM + 5 * BACK),
     "rpo-pen": ("as erm-lip", ERM + 5 * BACK),

@@ -11,7 +11,7 @@ from math import sqrt, tanh
 import numpy as np
 import pytest
 import torch
-from scipy.optimize import brentq
+from scipy.optimize import brentq, linprog
 from scipy.stats import norm
 from torch import nn
 from torch.nn import functional as F
@@ -23,6 +23,7 @@ from rpo.methods import get_method
 from rpo.methods.eqrm import quantile
 from rpo.methods.icorr import correlations
 from rpo.methods.mmd import ROWS, SCALES, some_rows
+from rpo.methods.pair import balance
 
 TASKS = ["regression", "binary", "multiclass"]
 SIZES = (9, 5, 1, 12)  # a domain of one row among them
@@ -54,13 +55,15 @@ def batch(task, step=90.0, sizes=SIZES):
 
 
 def ours(name, task, rows, state=None, **given):
-    """The method's loss, its gradient as one vector, and what it keeps."""
+    """The method's loss, its gradient as one vector, and what it keeps (of one with its own gradient, its terms)."""
     net = Net(lambda: mlp(3, 3 if task == "multiclass" else 1, (6, 5)))
     flat = net.init([0]).double().requires_grad_()
     numbers, options = get_method(name).fill(given)
     values = {n: torch.tensor(v, dtype=torch.float64) for n, v in numbers.items()}
     hp = Values({**options, **values, "task": task, "n_classes": {"regression": 0, "binary": 2, "multiclass": 3}[task]})
     found = get_method(name).objective(net, net.unflatten(flat), state or {}, rows, hp)
+    if get_method(name).own_gradient:
+        return torch.stack(list(found.terms.values())).sum(), net.flatten(found.by_parameter), found.terms
     terms, kept = found if isinstance(found, tuple) else (found, {})
     loss = torch.stack(list(terms.values())).sum()
     return loss.detach(), torch.autograd.grad(loss, flat)[0], kept
@@ -360,3 +363,84 @@ def test_lap_of_equal_losses_and_of_distrusted_domains_is_a_number(kept):
     assert torch.isfinite(loss)
     assert torch.isfinite(gradient).all()
     assert all(torch.isfinite(value).all() for value in new.values())
+
+
+def programme(value, gram, r):
+    """The linear programme of exact Pareto search by its definition: gain, A and b of A α ≥ b, and its α."""
+    weighted = r * value
+    hat = weighted / weighted.sum()
+    divergence = (hat * np.log(3 * hat)).sum()
+    along = gram @ (r * (np.log(3 * hat) - divergence))
+    if divergence > 0.1:
+        rows = [(gram[j], 0.0) for j in range(3) if weighted[j] == weighted.max()]
+        rows += [(gram[j], along[j]) for j in range(3) if weighted[j] < weighted.max() and along[j] <= 0]
+        gain = along
+    else:
+        rows, gain = [*((gram[j], 0.0) for j in range(3)), (along, min(0.0, along.max()))], gram.sum(0)
+    # To rows of length one, for the solver's tolerances.
+    length = [np.linalg.norm(row) for row, _ in rows]
+    a = np.array([row / s for (row, _), s in zip(rows, length, strict=True)])
+    b = np.array([bound / s for (_, bound), s in zip(rows, length, strict=True)])
+    gain = gain / np.abs(gain).max()
+    tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    found = linprog(-gain, A_ub=-a, b_ub=-b, A_eq=np.ones((1, 3)), b_eq=[1], options=tight)
+    return gain, a, b, (found.x if found.status == 0 else None), divergence
+
+
+def test_pairs_weights_solve_the_programme():
+    """Against scipy's solver, far from the preferences and near them, of gradients of very different lengths."""
+    g = np.random.default_rng(0)
+    seen = {"apart": 0, "near": 0, "none": 0}
+    for case in range(400):
+        rows = g.normal(size=(3, g.integers(2, 20))) * 10 ** g.uniform(-3, 1, (3, 1))
+        value, gram = 10 ** g.uniform(-3, 1, 3), rows @ rows.T
+        wanted = (
+            [10 ** g.uniform(-12, -8), 10 ** g.uniform(-4, 2), 1] if case % 2 else 10 ** g.uniform(-0.2, 0.2, 3) / value
+        )
+        r = np.array(wanted) / np.sum(wanted)
+        gain, a, b, best, divergence = programme(value, gram, r)
+        alpha = balance(*map(torch.from_numpy, (value, gram, r))).numpy()
+        if best is None:
+            seen["none"] += 1
+            np.testing.assert_allclose(alpha, r, rtol=0, atol=1e-12)
+            continue
+        seen["apart" if divergence > 0.1 else "near"] += 1
+        assert alpha.min() >= 0
+        assert alpha.sum() == pytest.approx(1)
+        assert (a @ alpha >= b - 1e-8).all()
+        assert gain @ alpha == pytest.approx(gain @ best, abs=1e-8)
+    assert min(seen.values()) > 5, seen
+
+
+def test_pairs_weights_of_objectives_that_are_zero():
+    """Risks that are equal, and a fit without error: nothing that is no number."""
+    r = torch.tensor([1e-12, 0.01, 0.99], dtype=torch.float64)
+    for value in ([1.0, 0.3, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]):
+        gradients = torch.randn(3, 5, generator=torch.Generator().manual_seed(1)).double()
+        gradients = gradients * torch.tensor(value).double()[:, None]
+        for dtype in (torch.float32, torch.float64):
+            alpha = balance(*(x.to(dtype) for x in (torch.tensor(value), gradients @ gradients.T, r)))
+            assert alpha.min() >= 0
+            assert alpha.sum().item() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("preference", [(1e-12, 1e-2), (1e-9, 10.0), "near"], ids=str)
+def test_pair(task, preference):
+    """The three objectives by autograd, their weights by scipy's solver."""
+    rows = batch(task)
+    plain = Plain(task, rows)
+    parts = plain.risks().mean(), plain.irm(), plain.risks().var()
+    weights = list(plain.module.parameters())
+    slopes = [torch.cat([g.flatten() for g in torch.autograd.grad(p, weights, retain_graph=True)]) for p in parts]
+    value, stacked = torch.stack(parts).detach(), torch.stack(slopes)
+    if preference == "near":
+        preference = 1.3 * (value[2] / value[0]).item(), 0.9 * (value[2] / value[1]).item()
+    r = np.array([*preference, 1.0])
+    best = programme(value.numpy(), (stacked @ stacked.T).numpy(), r / r.sum())[3]
+    alpha = r / r.sum() if best is None else best
+    _, gradient, terms = ours("pair", task, rows, risk=preference[0], irm=preference[1])
+    torch.testing.assert_close(torch.stack(list(terms.values())), value, rtol=0, atol=1e-8)
+    torch.testing.assert_close(gradient, torch.from_numpy(alpha) @ stacked, rtol=1e-6, atol=1e-8)
+    early = ours("pair", task, batch(task, step=29.0), risk=preference[0], irm=preference[1])
+    torch.testing.assert_close(early[1], stacked[0], rtol=0, atol=1e-8)

@@ -308,6 +308,34 @@ def test_icorr_leaves_out_domains_of_one_row():
     )
 
 
+def test_pair():
+    """The objectives are 7/16, 45/32 and, half the square of 5/8 − ¼, 9/128.
+
+    Their slopes in w: dR/dw is 3/2 and 3. G_e = mean 2(wx − y)wx has the slope mean 2x(2wx − y), which is 4 and 12, so
+    that G² has 6 and 36. The third has (5/8 − ¼)(3/2 − 3). Slopes in a are half of that: all gradients are on one line,
+    the third the other way.
+    """
+    value = {"risk": 7 / 16, "irm": 45 / 32, "variance": 9 / 128}
+    slope = [9 / 4, 21.0, -9 / 16]
+    # The third is too large for its preference. It may shrink, but the others may not grow faster than along a.
+    r = [1e-12 / (1 + 1e-2 + 1e-12), 1e-2 / (1 + 1e-2 + 1e-12), 1 / (1 + 1e-2 + 1e-12)]
+    weighted = [p * v for p, v in zip(r, value.values(), strict=True)]
+    excess = [log(3 * w / sum(weighted)) for w in weighted]
+    divergence = sum(w / sum(weighted) * x for w, x in zip(weighted, excess, strict=True))
+    along = sum(p * (x - divergence) * s for p, x, s in zip(r, excess, slope, strict=True))
+    assert -9 / 16 < along < 0
+    got = call("pair")
+    assert floats(got.terms) == pytest.approx(value)
+    assert got.by_parameter["1.weight"].item() == pytest.approx(along)
+    assert got.by_parameter["0.weight"].item() == pytest.approx(along / 2)
+    # Preferred by their inverses, all are as they should be: none may grow, and on one line one always does.
+    still = call("pair", risk=value["variance"] / value["risk"], irm=value["variance"] / value["irm"])
+    assert still.by_parameter["1.weight"].item() == pytest.approx(0, abs=1e-12)
+    early = call("pair", rows=batch(step=29.0))
+    assert early.by_parameter["1.weight"].item() == pytest.approx(9 / 4)
+    assert early.by_parameter["0.weight"].item() == pytest.approx(9 / 8)
+
+
 def test_iga():
     """(3/2, 3) and (¾, 3/2) around their means: 2·(¾)² + 2·(3/8)²."""
     assert floats(call("iga", lam=10.0)) == pytest.approx({"risk": 7 / 16, "iga": 10 * (9 / 8 + 9 / 32)})
