@@ -1,4 +1,4 @@
-"""The page: sections put into one self-contained HTML file.
+"""The data-quality page: sections rendered into one self-contained HTML file.
 
 The heat map and the intervals are HTML and SVG of the template's own, not pictures: their text can be searched, sorted,
 read aloud and restyled for the dark, and 85 domains take 100 kB where drawn letters take a megabyte. `Quality.figure`
@@ -46,7 +46,7 @@ def render(
     check: checked.Checked | None = None,
     about: Mapping[str, str | int] | None = None,
 ) -> str:
-    """The page as text, with held-out performance of a model or of methods compared; shortened to stay below 1.5 MB.
+    """Render the page as text, shortened to stay below 1.5 MB.
 
     With a `check` of a new table, that comes first; without its target there is nothing else (`found` is None).
     """
@@ -89,7 +89,7 @@ def write_report(
     check: checked.Checked | None = None,
     about: Mapping[str, str | int] | None = None,
 ) -> None:
-    """Write the page, whole or not at all."""
+    """Write the page; the file appears only when it is complete."""
     from rpo._io import write_whole
 
     page = render(found, title=title, model=model, comparison=comparison, check=check, about=about)
@@ -118,12 +118,12 @@ def _text(name: str) -> str:
 
 
 def _hash(script: str) -> str:
-    """What the page's policy names the one script by that may run in it."""
+    """Return the hash by which the page's content policy allows its only script."""
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def short(text: Any, most: int = 90) -> str:
-    """Text that a cell can hold.
+    """Shorten text to fit a cell.
 
     >>> short("a" * 100, 5)
     'aaaa…'

@@ -1,4 +1,4 @@
-"""Domains, noisiest first: level, relation, novelty and noise side by side."""
+"""The section on domains, noisiest first: level, relation, novelty and noise."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ MOST = 300
 
 
 def section(found: "Judgement", shorter: int) -> dict[str, Any]:
-    """A row for each domain, with its drawings."""
+    """Build the section: a row for each domain, with its drawings."""
     table = found.domains
     shown = table.head(MOST // shorter)
     return {

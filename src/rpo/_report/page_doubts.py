@@ -1,4 +1,4 @@
-"""How the page was computed, and its limitations."""
+"""The section on method and limitations."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def section(found: "Judgement", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all sections have one signature)
-    """What was done, in order, and what the figures do not say."""
+    """Build the section: what was done, in order, and the limitations."""
     ready = found.table
     regression = ready.task == "regression"
     number = "one column" if len(ready.columns) == 1 else f"{len(ready.columns)} columns"

@@ -1,4 +1,4 @@
-"""Cells as a heat map: the noise of every group of rows in every domain."""
+"""The section with the heat map: the noise of every group of rows in every domain."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ MOST_DOMAINS, MOST_STRATA = 100, 24
 
 
 def section(found: "Judgement", shorter: int) -> dict[str, Any]:
-    """Domains down, groups across, both noisiest first."""
+    """Build the section: domains down, groups across, both noisiest first."""
     domains = found.domains["domain"].tolist()[: MOST_DOMAINS // shorter]
     strata = found.strata["stratum"].tolist()[: MOST_STRATA // min(shorter, 4)]
     cells: dict[tuple[str, str], Any] = {(row["domain"], row["stratum"]): row for row in found.cells.to_dict("records")}
@@ -40,7 +40,7 @@ def section(found: "Judgement", shorter: int) -> dict[str, Any]:
 
 
 def _cell(row: dict[str, Any] | None, found: "Judgement") -> dict[str, Any] | None:
-    """Its colour: red if surely noisier after correction; else only where the interval leaves out the noise overall."""
+    """Colour a cell: red if significantly noisier; else only if its interval excludes the overall noise."""
     if row is None:
         return None
     strength = abs(heat(row["noise"], found.noise, classes=found.task == "classification"))

@@ -1,4 +1,4 @@
-"""Performance on held-out domains, if methods were compared."""
+"""The section on held-out domains, if methods were compared."""
 
 from typing import Any, Protocol
 
@@ -9,7 +9,7 @@ MOST_DOMAINS, MOST_METHODS = 100, 6
 
 
 class HeldOut(Protocol):
-    """What the page shows of a comparison of methods (`rpo.compare`)."""
+    """Attributes of a comparison of methods (`rpo.compare`) that the page shows."""
 
     @property
     def methods(self) -> pd.DataFrame:
@@ -21,15 +21,15 @@ class HeldOut(Protocol):
 
     @property
     def verdict(self) -> str:
-        """In plain words."""
+        """The verdict, in plain words."""
 
     @property
     def protocol(self) -> tuple[str, ...]:
-        """How it was measured."""
+        """How the error was measured."""
 
 
 def section(comparison: HeldOut, shorter: int) -> dict[str, Any]:
-    """The verdict, the methods, and the error on each domain of the best few."""
+    """Build the section: verdict, methods, and the error of the best few on each domain."""
     best = comparison.methods["method"].tolist()
     shown = list(dict.fromkeys([QUALITY, *best]))[:MOST_METHODS]
     table = comparison.domains[["domain", "n", *shown]]

@@ -1,4 +1,4 @@
-"""For readers of the paper: η and ρ."""
+"""The section for readers of the paper: η and ρ."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,7 @@ MOST = 200
 
 
 def section(found: "Judgement", shorter: int) -> dict[str, Any]:
-    """Every cell, those of the smallest η first."""
+    """Build the section: every cell, those of the smallest η first."""
     shown = found.penalties.head(MOST // shorter)
     return {
         "kind": "paper",

@@ -1,4 +1,4 @@
-"""Groups of rows in plain terms, noisiest first."""
+"""The section on groups of rows, noisiest first."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ MOST = 100
 
 
 def section(found: "Judgement", shorter: int) -> dict[str, Any]:
-    """A row for each group, with the drawing of its interval."""
+    """Build the section: a row for each group, with the drawing of its interval."""
     shown = found.strata.head(MOST // shorter)
     return {
         "kind": "strata",

@@ -1,4 +1,4 @@
-"""The head of the page: at most five findings, each with a link to its evidence, and the table in figures."""
+"""The head of the page: at most five findings, each with a link to its evidence, and figures of the table."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ PLACES = {
 
 
 def section(found: "Judgement", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all sections have one signature)
-    """Sentences with their places, and tiles of figures."""
+    """Build the section: sentences with links, and tiles with figures."""
     return {
         "kind": "summary",
         "id": "summary",

@@ -1,4 +1,4 @@
-"""Methods from outside: of installed packages, of a module named by the user, of a notebook; and on to workers.
+"""Methods from installed packages, modules named by the user, and notebooks; and their transfer to workers.
 
 A package, this one too, names its modules (or functions) in the entry-point group `rpo.methods`. What an entry point or
 `--plugin` names is imported, which registers its methods; a function that is no method itself is called, and registers
@@ -22,12 +22,12 @@ GROUP = "rpo.methods"
 
 @cache
 def _found() -> tuple[dict[str, str], list[EntryPoint]]:
-    """Entry points that could not be loaded, filled in by `installed`, and those still to load, ours at the end."""
+    """Return the errors of entry points that could not be loaded, and those still to load, ours at the end."""
     return {}, sorted(entry_points(group=GROUP), key=lambda point: _is_own(point.module))
 
 
 def installed() -> Mapping[str, str]:
-    """Load what installed packages have; those that fail, and why. One that fails takes nothing else down."""
+    """Load the methods of installed packages; return the error of each that fails, by entry point."""
     broken, waiting = _found()
     while waiting:  # a plugin that asks for a method comes by here while it is being loaded
         point = waiting.pop()
@@ -61,13 +61,13 @@ def load_plugin(name: str) -> None:
 
 
 def _register(found: Any) -> None:
-    """Call what is neither a module nor a method that its decorator has registered."""
+    """Call a function that registers methods; modules and registered methods need no call."""
     if not isinstance(found, ModuleType) and not any(method.objective is found for method in REGISTRY.values()):
         found()
 
 
 def said(error: BaseException) -> str:
-    """An error on one line.
+    """Return an error's type and message on one line.
 
     >>> said(KeyError("a"))
     "KeyError: 'a'"
@@ -79,7 +79,9 @@ def said(error: BaseException) -> str:
 
 
 def packed() -> bytes:
-    """Methods that a worker would not find by itself, code and all; empty if there are none.
+    """Serialise the methods that a worker would not find by itself; empty if there are none.
+
+    Methods of installed packages are not included: a worker has its own, and `check_same` compares.
 
     Packages that are installed are not among them: a worker has its own, and `check_same` compares.
     """
@@ -107,7 +109,7 @@ def packed() -> bytes:
 
 
 def unpack(content: bytes) -> None:
-    """Register, in a worker, what `packed` gave."""
+    """Register, in a worker, the methods serialised by `packed`."""
     if not content:
         return
     import cloudpickle
@@ -118,7 +120,7 @@ def unpack(content: bytes) -> None:
 
 
 def check_same(method: Method, source: str) -> None:
-    """Refuse, in a worker, a method whose code is not the one that was asked for."""
+    """Raise an error, in a worker, if the method's code differs from the code that the run was started with."""
     if method.source != source:
         raise InputError(
             f"method {method.name!r} differs from the one the study was started with: install the same code everywhere"
