@@ -61,8 +61,6 @@ def section(check: Checked, shorter: int) -> dict[str, Any]:
     values = pd.concat([domains["expected error"], domains["error"]]) if error else domains["expected error"]
     drawn = bars(values)
     return {
-        "kind": "check",
-        "id": "check",
         "title": "Can the model be trusted on it?",
         "verdict": check.verdict,
         "words": check.summary,

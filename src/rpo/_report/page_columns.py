@@ -28,8 +28,6 @@ def section(found: "Judgement", shorter: int) -> dict[str, Any]:
     gaps = gaps.loc[:, (gaps > 0).any()]
     shift, several = found.columns.shift, len(found.domains) > 1
     return {
-        "kind": "columns",
-        "id": "columns",
         "title": "Columns",
         "wrong": wrong[: MOST_SAID // shorter],
         "left_wrong": max(0, len(wrong) - MOST_SAID // shorter),

@@ -29,8 +29,6 @@ def section(model: Fitted, shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all
     digits = decimals(table["error"])
     rows: list[dict[str, Any]] = table.to_dict("records")  # type: ignore[assignment]
     return {
-        "kind": "fitted",
-        "id": "fitted",
         "title": "Expected error on a new domain",
         "words": _words(rows[0], digits),
         "rows": rows,

@@ -25,8 +25,6 @@ def section(found: "Judgement", shorter: int) -> dict[str, Any]:
     table = odd(found)
     rows: list[dict[str, Any]] = table.head(MOST // shorter).to_dict("records")  # type: ignore[assignment]
     return {
-        "kind": "rows",
-        "id": "rows",
         "title": "Rows to look at first",
         "target": found.table.target,
         "regression": regression,

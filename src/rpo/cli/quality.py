@@ -185,9 +185,9 @@ def show_quality(found: "Quality") -> None:
 
 def quality_json(found: "Quality") -> dict[str, Any]:
     """Convert a judgement to plain values, with how it was made."""
-    from rpo._report import page_doubts as doubts
+    from rpo._report.sections import build_method
 
-    method = doubts.section(found, 1)
+    method = build_method(found, 1)
     return {
         "summary": list(found.summary),
         "task": found.task,
