@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
 from rpo._io import Bar, Show
 from rpo._learners.bases import Binned, Coarse
-from rpo._learners.learners import Additive, predict_boosted, takes_bins
+from rpo._learners.learners import Additive, shared_bins, takes_bins
 from rpo._learners.stack import fit_learner, make_learners, outputs, varying
 from rpo._mapped import blocks
 from rpo._stats.ridge import Array
@@ -78,20 +77,13 @@ class FoldModels:
     n_classes: int
 
     def plain(self, place: int, x: Array) -> Array:
-        """What the models of one fold say of rows, the levels of domains aside; learners without a part are spared."""
-        said = np.zeros((len(x), self.n_classes) if self.n_classes else len(x))
+        """Predict rows by the models of one fold that have a part, the levels of domains aside."""
         used = [(share, model) for share, model in zip(self.shares, self.fits[place], strict=True) if share > 0]
-        trees = [model.trees_ for _, model in used if isinstance(model, Additive) and model.trees]
-        both = trees and any(isinstance(model, Pipeline) and model[0] is trees[0][0] for _, model in used)
-        binned = Binned(trees[0][0], trees[0][0].transform(x)) if both else None  # once for both
+        binned = shared_bins([model for _, model in used], x)
+        value = np.zeros((len(x), self.n_classes) if self.n_classes else len(x))
         for share, model in used:
-            if binned is not None and isinstance(model, Additive):
-                said += share * model.predict(x, binned)
-            elif binned is not None and isinstance(model, Pipeline):
-                said += share * predict_boosted(model, x, binned)
-            else:
-                said += share * outputs(model, x, self.n_classes)
-        return said
+            value += share * outputs(model, x, self.n_classes, binned)
+        return value
 
 
 def out_of_row(problem: Problem, weight: Array | None = None, progress: Show = False) -> Expected:
