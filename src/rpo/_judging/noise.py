@@ -44,7 +44,7 @@ _ROUNDS = 20
 Codes = NDArray[np.intp]
 
 
-class Noise:
+class NoiseOfRows:
     """What is left of rows, and how noisy groups of them are; of numbers or of labels."""
 
     by_row: ClassVar[tuple[str, ...]]
@@ -77,7 +77,7 @@ class Noise:
 
 
 @dataclass(frozen=True, eq=False)
-class NumberNoise(Noise):
+class NumberNoise(NoiseOfRows):
     """Residuals of numbers, in the target's unit.
 
     `spent` are the degrees of freedom a row's domain spent on it; `apart` is what is left before the level of a small
@@ -199,7 +199,7 @@ class NumberNoise(Noise):
 
 
 @dataclass(frozen=True, eq=False)
-class LabelNoise(Noise):
+class LabelNoise(NoiseOfRows):
     """Labels beside probabilities that know the domain's own prevalence.
 
     Where columns hardly tell the class (`clear` is false), weaker slopes and wrong labels look alike: nothing is said.
@@ -263,6 +263,9 @@ class LabelNoise(Noise):
     def precision(self, stratum: Codes, n_strata: int) -> Array:
         """The same without a bound, at most one."""
         return np.clip(self._worth(stratum, n_strata, nature=True) ** 2, LEAST, 1.0)
+
+
+Noise = NumberNoise | LabelNoise
 
 
 def noise_table(

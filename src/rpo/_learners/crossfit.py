@@ -229,7 +229,7 @@ class _Fit:
         additive = next((learner for learner in self.learners if isinstance(learner, Additive)), None)
         if additive is None and not self.levels:
             return None
-        curves = clone(additive or Additive(trees=False))
+        curves: Additive = clone(additive or Additive(trees=False))
         return curves.fit(x, y, w, domain if self.levels else None, binned if curves.trees else None)
 
 

@@ -77,10 +77,10 @@ def local_noise(
         return one, FLAT
     log = np.log(np.maximum(error, max(np.quantile(error, FLOOR), 1e-12 * error.max())))
 
-    def fit(seen: NDArray[np.intp], _: int) -> Any:
+    def fit_trees(seen: NDArray[np.intp], _: int) -> Any:
         return fit_learner(TREES, X[seen], log[seen], weight[seen], domain[seen])
 
-    guess = cross_predict(fit, lambda trees, held: trees.predict(X[held]), fold)
+    guess = cross_predict(fit_trees, lambda trees, held: trees.predict(X[held]), fold)
     low, high = (float(one) for one in np.quantile(guess, [0.01, 0.99]))
     centre = float(np.average(np.clip(guess, low, high), weights=weight))
     best, power = _misfit(error, one, domain), 0.0

@@ -120,35 +120,54 @@ def prepare(
     ('regression', ['x'], "the target 'y' is numeric: regression")
     """
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    roles = {"unit": unit, "time": time, "item": item, "truth": truth, "weight": weight}
-    roles = {role: name for role, name in roles.items() if name is not None}
+    given = {"unit": unit, "time": time, "item": item, "truth": truth, "weight": weight}
+    roles = {role: name for role, name in given.items() if name is not None}
     _check_roles(frame, target, domain, strata, drop, category, roles)
-    notes: list[str] = []
-    row = np.arange(1, len(frame) + 1)
+    frame, row, notes = _with_target(frame, target)
+    recognised, words = recognise(frame[target], target, task)
+    y = target_values(frame[target], target, recognised)
+    domains = domain_labels(frame, domain)
+    columns, left_out = _features(frame, {target, domain, *drop, *roles.values()}, category)
+    return Table(
+        frame=frame,
+        X=transform(frame, columns, room),
+        y=y,
+        domains=domains,
+        row=row,
+        columns=tuple(columns),
+        target=target,
+        domain=domain,
+        task=recognised,
+        strata=strata_from_columns(frame[list(strata)].reset_index(drop=True)) if strata else None,
+        notes=(words, *notes, *_notes_on(columns, left_out)),
+        left_out=tuple(left_out),
+        **_role_values(frame, roles),
+    )
+
+
+def _with_target(frame: pd.DataFrame, target: str) -> tuple[pd.DataFrame, NDArray[np.intp], list[str]]:
+    """Return the rows that have a target, their numbers in the table, and a note on those that were dropped."""
     known = frame[target].notna().to_numpy()
     if not known.any():
         raise InputError(f"the target {target!r} has no values: choose another column")
-    if not known.all():
-        notes.append(f"{int((~known).sum()):,} rows without a target were dropped")
-        frame, row = frame[known], row[known]
-    if len(frame) < FEWEST_ROWS:
-        raise InputError(f"only {len(frame)} rows have a target: at least {FEWEST_ROWS} are needed")
-    found, words = recognise(frame[target], target, task)
-    y = target_values(frame[target], target, found)
-    domains = domain_labels(frame, domain)
-    columns, left_out = _features(frame, {target, domain, *drop, *roles.values()}, category)
-    gaps = [column.name for column in columns if column.gaps]
-    notes = [words, *notes, *(f"column {out.name!r} was dropped: {out.reason}" for out in left_out)]
-    if gaps:
+    row, dropped = np.flatnonzero(known) + 1, int((~known).sum())
+    if len(row) < FEWEST_ROWS:
+        raise InputError(f"only {len(row)} rows have a target: at least {FEWEST_ROWS} are needed")
+    notes = [f"{dropped:,} rows without a target were dropped"] if dropped else []
+    return frame[known] if dropped else frame, row, notes
+
+
+def _notes_on(columns: Sequence[Column], left_out: Sequence[LeftOut]) -> list[str]:
+    notes = [f"column {out.name!r} was dropped: {out.reason}" for out in left_out]
+    if gaps := [column.name for column in columns if column.gaps]:
         notes.append(f"missing values were filled with the median and marked in an indicator column: {_quoted(gaps)}")
-    named = strata_from_columns(frame[list(strata)].reset_index(drop=True)) if strata else None
-    X = transform(frame, columns, room)
-    arrays = {
-        role: column_weights(frame, name) if role == "weight" else frame[name].to_numpy()
-        for role, name in roles.items()
-    }
-    about = tuple(columns), target, domain, found, named, tuple(notes), tuple(left_out)
-    return Table(frame, X, y, domains, row, *about, **arrays)
+    return notes
+
+
+def _role_values(frame: pd.DataFrame, roles: Mapping[str, str]) -> dict[str, Any]:
+    """Return the columns with a role as they came, and weights as numbers."""
+    values: dict[str, Any] = {role: frame[name].to_numpy() for role, name in roles.items() if role != "weight"}
+    return values | ({"weight": column_weights(frame, roles["weight"])} if "weight" in roles else {})
 
 
 def recognise(values: "pd.Series[Any]", name: str, asked: AskedTask = "auto") -> tuple[Task, str]:
