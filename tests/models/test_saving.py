@@ -16,9 +16,9 @@ from sklearn.linear_model import Ridge
 import rpo
 from rpo import QualityClassifier, QualityRegressor
 from rpo._learners.stack import lightgbm, linear, trees
-from rpo._models.model_files import files_of
+from rpo._models.model_files import encode_model
 from rpo._saving.folders import write_folder
-from rpo._saving.packing import packed, unpacked
+from rpo._saving.registry import decode, encode
 from rpo.exceptions import InputError
 
 RNG = np.random.default_rng(0)
@@ -68,7 +68,7 @@ def test_every_learner_of_the_stack_comes_back_as_it_was(n_classes):
     every = (linear(n_classes > 0), trees(n_classes > 0, 0), lightgbm(n_classes > 0, 0), forest(10, random_state=0))
     for learner in every:
         learner.fit(X, y)
-        back = unpacked(*packed(learner), X.shape[1])
+        back = decode(*encode(learner), X.shape[1])
         which = "predict_proba" if n_classes else "predict"
         np.testing.assert_allclose(getattr(back, which)(NEW), getattr(learner, which)(NEW), rtol=1e-10, atol=1e-15)
 
@@ -101,13 +101,13 @@ def test_an_estimator_of_ones_own_is_refused(tmp_path):
 
 @pytest.fixture(scope="module")
 def files():
-    return files_of(QualityRegressor("auto", **QUICK).fit(X, NUMBER, domains=DOMAINS))
+    return encode_model(QualityRegressor("auto", **QUICK).fit(X, NUMBER, domains=DOMAINS))
 
 
 @pytest.fixture(scope="module")
 def forest():
     """The files of a model that is trees alone."""
-    return files_of(QualityRegressor("trees", **QUICK).fit(X, NUMBER, domains=DOMAINS))
+    return encode_model(QualityRegressor("trees", **QUICK).fit(X, NUMBER, domains=DOMAINS))
 
 
 def _card(files, **changes):

@@ -9,24 +9,22 @@ import json
 import os
 import re
 from importlib.metadata import version
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from rpo._io import Task, printable, words_of
+from rpo._io import Task, words_of
 from rpo._models import QualityClassifier, QualityRegressor
-from rpo._models.model_files import files_of, load
+from rpo._models.model_files import decode_model, encode_model
 from rpo._models.table_model import TableModel, predict_table, unique_names
-from rpo._saving.card import LIMITS, WRONG
+from rpo._saving.card import LIMITS, check_complete, check_outputs, read_columns, validate
 from rpo._saving.folders import read_folder, write_folder
 from rpo._table.columns import Column, check_columns
 from rpo.exceptions import InputError
 
-TABLE_BYTES = 16 << 20
+TABLE, TABLE_BYTES = "table.json", 16 << 20
 SHARED = ("columns", "target", "domain", "task", "rows", "domains", "notes", "id", "threshold")
 SHOWN = 12  # domains on the card
 HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -73,12 +71,12 @@ def save_model(model: TableModel, path: str | os.PathLike[str]) -> None:
     ['README.md', 'manifest.json', 'model.json', 'table.json', 'weights.safetensors']
     """
     card = TableCard(**{name: getattr(model, name) for name in SHARED})
-    own = {"table.json": card.model_dump_json(indent=2).encode(), "README.md": card_text(model).encode()}
-    write_folder(path, {**_files_of(model.estimator), **own})
+    own = {TABLE: card.model_dump_json(indent=2).encode(), "README.md": card_text(model).encode()}
+    write_folder(path, {**encode_model(model.estimator), **own})
 
 
 def load_model(path: str | os.PathLike[str]) -> TableModel:
-    """The model in a folder, once everything about it was checked; one line if anything is off.
+    """Return the model in a folder, once everything about it was checked; raise one line if anything is off.
 
     >>> load_model("nowhere")
     Traceback (most recent call last):
@@ -86,84 +84,48 @@ def load_model(path: str | os.PathLike[str]) -> TableModel:
     rpo.exceptions.InputError: nowhere is not a folder: pass one written by `rpo fit`
     """
     folder = Path(path)
-    card = _card(folder)
-    estimator = load(folder, made_by="rpo fit")
+    files = read_folder(folder, {TABLE: TABLE_BYTES, **LIMITS}, made_by="rpo fit")
+    card = _read_table_card(files[TABLE], folder / TABLE)
+    estimator = decode_model(files, folder, made_by="rpo fit")
+    with check_complete(folder, "fit it again"):
+        _check_estimator(estimator, card)
+        model = TableModel(estimator=estimator, **{name: getattr(card, name) for name in SHARED})
+        empty = pd.DataFrame({column.name: pd.Series([None], dtype=object) for column in model.columns})
+        check_outputs(predict_table(model, empty)[0]["prediction"].to_numpy(), (1,))
+    return model
+
+
+def _read_table_card(content: bytes, place: Path) -> TableCard:
+    try:
+        saved = json.loads(content)
+        if isinstance(saved, dict):
+            columns, domains, notes = (saved.get(name) for name in ("columns", "domains", "notes"))
+            if not isinstance(columns, list) or not isinstance(domains, dict) or not isinstance(notes, list):
+                raise ValueError("columns, domains or notes are missing")
+            if not all(type(n) is int for n in domains.values()) or not all(isinstance(note, str) for note in notes):
+                raise ValueError("the rows of a domain are not a number, or a note is not text")
+            saved["columns"] = read_columns(columns)
+        card = validate(TableCard, saved)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{place} is not as `rpo fit` writes it ({words_of(error, 160)})") from None
+    if not card.columns:
+        raise InputError(f"{place} has no columns: it is not a model of a table")
+    return card
+
+
+def _check_estimator(estimator: Any, card: TableCard) -> None:
+    """Check that an estimator was fitted to the columns and the target of a card."""
     names = list(getattr(estimator, "feature_names_in_", ()))
     if isinstance(estimator, QualityRegressor | QualityClassifier):
         fits = estimator.columns_ == card.columns and names == [column.name for column in card.columns]
     else:
         fits = names == unique_names(card.columns)
     if not fits:
-        raise InputError(
-            f"{folder} is not a complete model (its inputs are not the columns of table.json): fit it again"
-        )
+        raise ValueError("its inputs are not the columns of table.json")
     if hasattr(estimator, "classes_") != (card.task == "classification"):
-        raise InputError(f"{folder} is not a complete model (it is not a {card.task} model): fit it again")
+        raise ValueError(f"it is not a {card.task} model")
     if card.threshold is not None and len(getattr(estimator, "classes_", ())) != 2:
-        raise InputError(f"{folder} is not a complete model (a threshold needs two classes): fit it again")
-    model = TableModel(estimator=estimator, **{name: getattr(card, name) for name in SHARED})
-    try:
-        _try(model)
-    except InputError:
-        raise
-    except WRONG as error:
-        raise InputError(f"{folder} is not a complete model ({words_of(error)}): fit it again") from None
-    return model
-
-
-def _card(folder: Path) -> TableCard:
-    files = read_folder(folder, {"table.json": TABLE_BYTES, "model.json": LIMITS["model.json"]}, made_by="rpo fit")
-    try:
-        found = json.loads(files["table.json"])
-        _check_kinds(found)
-        card = TableCard.model_validate(found)
-    except ValidationError as error:
-        first = error.errors(include_context=False, include_input=False, include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        words = printable(f"{where}: {first['msg']}")[:160]
-        raise InputError(f"{folder / 'table.json'} is not as `rpo fit` writes it ({words})") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{folder / 'table.json'} is not as `rpo fit` writes it ({words_of(error)})") from None
-    if not card.columns:
-        raise InputError(f"{folder / 'table.json'} has no columns: it is not a model of a table")
-    return card
-
-
-def _check_kinds(card: Any) -> None:
-    """Refuse the first thing that no card has. pydantic would list them all: gigabytes, if there are a million."""
-    if not isinstance(card, dict):
-        raise ValueError("the file: Input should be an object")
-    columns, domains, notes = (card.get(name) for name in ("columns", "domains", "notes"))
-    if not isinstance(columns, list) or not isinstance(domains, dict) or not isinstance(notes, list):
-        raise ValueError("columns, domains or notes are missing")
-    every = ((f"columns.{k}.", column, Column.model_fields) for k, column in enumerate(columns))
-    for where, given, known in chain([("", card, TableCard.model_fields)], every):
-        if not isinstance(given, dict):
-            raise ValueError(f"{where}: Input should be an object")
-        for name in given:
-            if name not in known:
-                raise ValueError(f"{where}{name[:60]}: Extra inputs are not permitted")
-        texts = given.get("categories", [])
-        if not isinstance(texts, list) or not all(isinstance(text, str) for text in [given.get("name", ""), *texts]):
-            raise ValueError(f"{where}name: Input should be a valid string")
-    if not all(type(count) is int for count in domains.values()) or not all(isinstance(note, str) for note in notes):
-        raise ValueError("the rows of a domain are not a number, or a note is not text")
-
-
-def _files_of(estimator: Any) -> dict[str, bytes]:
-    if isinstance(estimator, QualityRegressor | QualityClassifier):
-        return files_of(estimator)
-    from rpo._networks.network_files import files_of as network_files
-
-    return network_files(estimator)
-
-
-def _try(model: TableModel) -> None:
-    """One prediction, so that whatever is wrong shows now."""
-    empty = pd.DataFrame({column.name: pd.Series([None], dtype=object) for column in model.columns})
-    guess = predict_table(model, empty)[0]["prediction"].to_numpy()
-    if len(guess) != 1 or (guess.dtype.kind == "f" and not np.isfinite(guess).all()):
-        raise ValueError("the predictions are not finite numbers")
+        raise ValueError("a threshold needs two classes")
 
 
 def card_text(model: TableModel) -> str:

@@ -357,6 +357,7 @@ class DomainEstimator(ChecksInput, ABC):
         path : path
             The folder. An existing folder is replaced only if it contains nothing but a model.
         """
-        from rpo._networks.network_files import save
+        from rpo._networks.network_files import encode_network
+        from rpo._saving.folders import write_folder
 
-        save(self, path)
+        write_folder(path, encode_network(self))

@@ -31,7 +31,7 @@ STALE = 60.0  # seconds after which a folder that nobody holds was left by a kil
 
 
 def write_folder(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> None:
-    """Write a folder of these files, or replace one that is ours: at any moment the old or the new one is there.
+    """Write a folder of files, or replace one that is ours: at any moment the old or the new one is there.
 
     >>> with tempfile.TemporaryDirectory() as place:
     ...     write_folder(f"{place}/model", {"a.txt": b"first"})
@@ -46,7 +46,7 @@ def write_folder(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> No
         target.parent.mkdir(parents=True, exist_ok=True)
         _sweep(target)
         scratch = Path(tempfile.mkdtemp(dir=target.parent, prefix=_prefix(target)))
-        held = _hold(scratch)
+        lock = _hold(scratch)
         try:
             new = scratch / NEW
             new.mkdir()
@@ -57,14 +57,14 @@ def write_folder(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> No
             _sync(target.parent)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-            if held is not None:
-                os.close(held)
+            if lock is not None:
+                os.close(lock)
     except OSError as error:
         raise InputError(f"cannot write {target}: {error.strerror or error}") from None
 
 
 def read_folder(path: str | os.PathLike[str], limits: Mapping[str, int], *, made_by: str = "save") -> dict[str, bytes]:
-    """The content of some files of a folder, none larger than its limit, once all fit the manifest.
+    """Read files of a folder, none larger than its limit, once all fit the manifest.
 
     >>> read_folder("nowhere", {})
     Traceback (most recent call last):
@@ -82,16 +82,16 @@ def read_folder(path: str | os.PathLike[str], limits: Mapping[str, int], *, made
     if not os.path.lexists(folder / MANIFEST):
         raise InputError(f"{folder} has no {MANIFEST}: pass a folder written by `{made_by}`")
     known = _manifest(folder)
-    found = {}
+    files = {}
     for name, most in limits.items():
         if name not in known or not os.path.lexists(folder / name):
             raise InputError(f"{folder} has no {name}: pass a folder written by `{made_by}`")
-        found[name] = read_regular(folder / name, most)
-        if _entry(found[name]) != known[name]:
+        files[name] = read_regular(folder / name, most)
+        if _entry(files[name]) != known[name]:
             raise InputError(
                 f"{folder / name} was changed after it was written (its checksum differs): save the model again"
             )
-    return found
+    return files
 
 
 def check_place(path: str | os.PathLike[str]) -> None:
@@ -100,9 +100,8 @@ def check_place(path: str | os.PathLike[str]) -> None:
     >>> check_place("new-model")
     """
     target = Path(path)
-    found = foreign(target)
-    if found is not None:
-        raise InputError(f"{target} {found}: choose another path")
+    if (reason := foreign(target)) is not None:
+        raise InputError(f"{target} {reason}: choose another path")
     nearest = next(parent for parent in target.absolute().parents if parent.exists())
     try:
         os.rmdir(tempfile.mkdtemp(dir=nearest, prefix=_prefix(target)))
@@ -111,7 +110,7 @@ def check_place(path: str | os.PathLike[str]) -> None:
 
 
 def foreign(target: Path) -> str | None:
-    """What keeps us from replacing a folder: the first thing there that we did not write; None if there is nothing.
+    """Return why a folder must not be replaced: the first thing there that we did not write; None if there is nothing.
 
     >>> with tempfile.TemporaryDirectory() as place:
     ...     _ = Path(place, "thesis.txt").write_text("years of work")
@@ -139,7 +138,7 @@ def foreign(target: Path) -> str | None:
 
 
 def manifest_of(files: Mapping[str, bytes]) -> bytes:
-    """The manifest of some files: size and SHA-256 of each.
+    """Return the manifest of files: size and SHA-256 of each.
 
     >>> json.loads(manifest_of({"a": b"xyz"}))["files"]["a"]["bytes"]
     3
@@ -149,13 +148,13 @@ def manifest_of(files: Mapping[str, bytes]) -> bytes:
 
 
 def _manifest(folder: Path) -> dict[str, dict[str, int | str]]:
-    """The entries of a manifest, once it is seen to be one."""
+    """Read the entries of a manifest, once it is seen to be one."""
     place = folder / MANIFEST
     try:
-        found = json.loads(read_regular(place, MANIFEST_BYTES))
-        files = found["files"]
-        if found["format"] != FORMAT:
-            raise ValueError(f"unknown format {str(found['format'])[:20]}")
+        manifest = json.loads(read_regular(place, MANIFEST_BYTES))
+        files = manifest["files"]
+        if manifest["format"] != FORMAT:
+            raise ValueError(f"unknown format {str(manifest['format'])[:20]}")
         for name, entry in files.items():
             if name in ("", ".", "..", MANIFEST) or "/" in name or "\0" in name:
                 raise ValueError("a file name is not valid")
@@ -173,13 +172,13 @@ def _entry(content: bytes) -> dict[str, int | str]:
 
 
 def _of_file(path: Path, size: int | str) -> dict[str, int | str] | None:
-    """Size and checksum of a regular file of that size; None of anything else."""
+    """Return size and checksum of a regular file of that size; None of anything else."""
     try:
-        found = path.lstat()
-        if not stat.S_ISREG(found.st_mode) or found.st_size != size:
+        there = path.lstat()
+        if not stat.S_ISREG(there.st_mode) or there.st_size != size:
             return None
         with open(path, "rb") as file:
-            return {"bytes": found.st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+            return {"bytes": there.st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
     except OSError:
         return None
 
@@ -200,14 +199,14 @@ def _sync(folder: Path) -> None:
 
 
 def _put(new: Path, target: Path) -> None:
-    """The new folder at its place. Nobody finds the place empty, not even after a kill."""
+    """Put the new folder at its place. Nobody finds the place empty, not even after a kill."""
     old = new.with_name(OLD)
     if not os.path.lexists(target) or not any(target.iterdir()):
         os.rename(new, target)
     elif _exchange(new, target):
-        if (found := foreign(new)) is not None:  # somebody put something there a moment ago
+        if (reason := foreign(new)) is not None:  # somebody put something there a moment ago
             _exchange(new, target)
-            raise InputError(f"{target} {found}: choose another path")
+            raise InputError(f"{target} {reason}: choose another path")
     else:  # a kill between the two is finished by whoever looks there next
         os.rename(target, old)
         try:
@@ -242,10 +241,9 @@ def _sweep(target: Path) -> None:
     for scratch in _scratches(target):
         if time.time() - scratch.stat().st_mtime < STALE or not {e.name for e in scratch.iterdir()} <= {NEW, OLD}:
             continue
-        held = _hold(scratch)
-        if held is not None:
+        if (lock := _hold(scratch)) is not None:
             shutil.rmtree(scratch, ignore_errors=True)
-            os.close(held)
+            os.close(lock)
 
 
 def _scratches(target: Path) -> list[Path]:
@@ -255,7 +253,7 @@ def _scratches(target: Path) -> list[Path]:
 
 
 def _hold(folder: Path) -> int | None:
-    """A lock on a folder, which the system drops with this process; None if somebody else has it."""
+    """Lock a folder, which the system ends with this process; return None if somebody else has it."""
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -265,10 +263,10 @@ def _hold(folder: Path) -> int | None:
     return number
 
 
-def _exchange(one: Path, other: Path) -> bool:
-    """Exchange two folders in one step; False where the system or its files cannot."""
+def _exchange(first: Path, second: Path) -> bool:
+    """Exchange two folders in one step; return False where the system or its files cannot."""
     call = _exchange_call()
-    return call is not None and call(os.fsencode(one), os.fsencode(other)) == 0
+    return call is not None and call(os.fsencode(first), os.fsencode(second)) == 0
 
 
 @cache
@@ -278,8 +276,8 @@ def _exchange_call() -> Callable[[bytes, bytes], int] | None:
         library = ctypes.CDLL(None)
         if sys.platform == "darwin":
             rename = library.renamex_np
-            return lambda one, other: int(rename(one, other, ctypes.c_uint(swap)))
+            return lambda first, second: int(rename(first, second, ctypes.c_uint(swap)))
         rename = library.renameat2
     except (OSError, AttributeError):
         return None
-    return lambda one, other: int(rename(here, one, here, other, ctypes.c_uint(swap)))
+    return lambda first, second: int(rename(here, first, here, second, ctypes.c_uint(swap)))
