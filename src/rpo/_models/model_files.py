@@ -3,6 +3,7 @@
 
 import os
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ from rpo._saving.card import (
     Arrays,
     add_prefix,
     check_complete,
-    check_format,
     check_outputs,
     decode_column,
     decode_frame,
@@ -37,7 +37,6 @@ from rpo._saving.card import (
     read_columns,
     restore_labels,
     select_prefix,
-    versions,
 )
 from rpo._saving.folders import read_folder
 from rpo._saving.registry import decode, encode, unknown_class
@@ -110,7 +109,7 @@ def encode_model(model: Any) -> dict[str, bytes]:
         "parts": parts,
         "labels": encode_labels(model, LABELS),
         "tables": {name: encode_frame(getattr(model, name)) for name in FRAMES},
-        "versions": versions("rpo", "numpy", "scikit-learn"),
+        "versions": {name: version(name) for name in ("rpo", "numpy", "scikit-learn")},
     }
     return {**files, **make_files(card, arrays)}
 
@@ -125,7 +124,6 @@ def decode_model(files: Mapping[str, bytes], folder: Path, *, module: Any = None
         from rpo._networks.network_files import decode_network
 
         return decode_network(files, folder, module=module)
-    check_format(card, folder)
     with check_complete(folder):
         has_network = any(part["kind"] == NETWORK for part in card["parts"])
     network = _read_network(folder, made_by) if has_network else None

@@ -129,71 +129,50 @@ def _check_estimator(estimator: Any, card: TableCard) -> None:
 
 
 def card_text(model: TableModel) -> str:
-    """Markdown: data, columns, domains with their penalties, versions, use."""
+    """Return the README of a folder in Markdown: use, columns, expected error, domains, notes, versions."""
     estimator = model.estimator
     method = getattr(estimator, "estimator", None) or getattr(estimator, "method", "rpo")
-    lines = [
-        f"# {plain(model.target)} by {method}",
-        "",
-        f"A {model.task} of `{plain(model.target)}`, fitted to {model.rows:,} rows of {len(model.domains):,} domains"
-        + (f" (column `{plain(model.domain)}`)." if model.domain else "."),
-        "",
-        "    rpo predict THIS_FOLDER NEW_TABLE.csv --out predictions.csv",
-        "",
-        "## Columns",
-        "",
-        "| column | read as | missing value |",
-        "|---|---|---|",
-    ]
-    for column in model.columns:
-        if column.kind == "category":
-            what = f"{len(column.categories)} categories"
-            lines.append(f"| {plain(column.name)} | {what} | a category of its own |")
-        else:
-            lines.append(f"| {plain(column.name)} | {column.kind} | {column.fill:g} |")
-    if hasattr(estimator, "expected_error_"):
-        at = lines.index("    rpo predict THIS_FOLDER NEW_TABLE.csv --out predictions.csv")
-        lines.insert(at + 1, "    rpo check THIS_FOLDER NEW_TABLE.csv")
-        lines += ["", *_decided(model)]
-    lines += ["", "## Domains", ""]
-    if hasattr(estimator, "penalties_"):
-        penalties = estimator.penalties_
-        lines += [
-            "Lowest η first, then largest; η is the invariance penalty of a domain. "
-            f"λ = {penalties.lam:.3g}, scheme {penalties.scheme}; `model.json` has every cell.",
-            "",
-            "| domain | rows | η |",
-            "|---|---:|---:|",
-        ]
-        by_size = penalties.eta.loc[sorted(penalties.eta.index, key=lambda name: -model.domains[str(name)])]
-        lines += [
-            f"| {plain(name)} | {model.domains[str(name)]:,} | {value:.3g} |"
-            for name, value in by_size.sort_values(kind="stable").head(SHOWN).items()
-        ]
-    else:
-        largest = sorted(model.domains.items(), key=lambda item: -item[1])[:SHOWN]
-        lines += ["| domain | rows |", "|---|---:|", *(f"| {plain(name)} | {n:,} |" for name, n in largest)]
-    if len(model.domains) > SHOWN:
-        lines.append(f"\n{len(model.domains) - SHOWN:,} more are in `table.json`.")
-    lines += ["", "## Notes", "", *(f"- {plain(note)}" for note in model.notes), ""]
+    judged = hasattr(estimator, "expected_error_")
+    domain = f" (column `{escape(model.domain)}`)." if model.domain else "."
     used = (*VERSIONS, "torch") if hasattr(estimator, "params_") else VERSIONS
-    lines.append(f"Versions: {', '.join(f'{name} {version(name)}' for name in used)}.")
-    return "\n".join(lines) + "\n"
+    sections = [
+        [f"# {escape(model.target)} by {method}"],
+        [
+            f"A {model.task} of `{escape(model.target)}`, "
+            f"fitted to {model.rows:,} rows of {len(model.domains):,} domains{domain}"
+        ],
+        ["    rpo predict THIS_FOLDER NEW_TABLE.csv --out predictions.csv"]
+        + (["    rpo check THIS_FOLDER NEW_TABLE.csv"] if judged else []),
+        ["## Columns", "", "| column | read as | missing value |", "|---|---|---|", *map(_column_row, model.columns)],
+        *([_unused_section(model), _error_section(model)] if judged else []),
+        _domain_section(model),
+        ["## Notes", "", *(f"- {escape(note)}" for note in model.notes)],
+        [f"Versions: {', '.join(f'{name} {version(name)}' for name in used)}."],
+    ]
+    return "\n\n".join("\n".join(section) for section in sections) + "\n"
 
 
-def _decided(model: TableModel) -> list[str]:
-    """What a Quality model leaves out, and what to expect of it."""
+def _column_row(column: Column) -> str:
+    if column.kind == "category":
+        return f"| {escape(column.name)} | {len(column.categories)} categories | a category of its own |"
+    return f"| {escape(column.name)} | {column.kind} | {column.fill:g} |"
+
+
+def _unused_section(model: TableModel) -> list[str]:
     estimator = model.estimator
     roles = {model.target: "the target", model.domain: "the domain", model.id: "the id"}
-    unused = {name: roles.get(name, estimator.left_out_.get(name, "left out")) for name in estimator.not_features_}
+    reasons = {name: roles.get(name, estimator.left_out_.get(name, "left out")) for name in estimator.not_features_}
     lines = ["## Not used", "", "| column or feature | why |", "|---|---|"]
-    lines += [f"| {plain(name)} | {plain(why)} |" for name, why in unused.items()]
+    lines += [f"| {escape(name)} | {escape(reason)} |" for name, reason in reasons.items()]
     for row in estimator.dropped_.itertuples():
         figures = f"error on held-out domains {row.error_with:.3g} with, {row.error_without:.3g} without"
-        lines.append(f"| {plain(row.feature)} | its relation to the target differs between domains; {figures} |")
+        lines.append(f"| {escape(row.feature)} | its relation to the target differs between domains; {figures} |")
+    return lines
+
+
+def _error_section(model: TableModel) -> list[str]:
     measure = "Brier score" if model.task == "classification" else "Root mean squared error"
-    lines += [
-        "",
+    lines = [
         "## Expected error on a new domain",
         "",
         f"{measure} on held-out domains, with its standard deviation over domains.",
@@ -201,19 +180,40 @@ def _decided(model: TableModel) -> list[str]:
         "| model | error | spread | worst domain |",
         "|---|---:|---:|---|",
     ]
-    for name, row in estimator.expected_error_.iterrows():
-        worst = f"{row['worst']:.3g} ({plain(row['worst_domain'])})"
-        who = "this model" if name == "quality" else plain(name)
+    for name, row in model.estimator.expected_error_.iterrows():
+        who = "this model" if name == "quality" else escape(name)
+        worst = f"{row['worst']:.3g} ({escape(row['worst_domain'])})"
         lines.append(f"| {who} | {row['error']:.3g} | {row['spread']:.3g} | {worst} |")
     return lines
 
 
-def plain(text: object) -> str:
-    """Text that Markdown shows as it is, on one line: no markup, and no link that somebody could follow.
+def _domain_section(model: TableModel) -> list[str]:
+    lines = ["## Domains", ""]
+    if hasattr(model.estimator, "penalties_"):
+        penalties = model.estimator.penalties_
+        lines += [
+            "Lowest η first, then largest; η is the invariance penalty of a domain. "
+            f"λ = {penalties.lam:.3g}, scheme {penalties.scheme}; `model.json` has every cell.",
+            "",
+            "| domain | rows | η |",
+            "|---|---:|---:|",
+        ]
+        eta = penalties.eta.loc[sorted(penalties.eta.index, key=lambda name: -model.domains[str(name)])]
+        lowest = eta.sort_values(kind="stable").head(SHOWN)
+        lines += [f"| {escape(name)} | {model.domains[str(name)]:,} | {value:.3g} |" for name, value in lowest.items()]
+    else:
+        largest = sorted(model.domains.items(), key=lambda item: -item[1])[:SHOWN]
+        lines += ["| domain | rows |", "|---|---:|", *(f"| {escape(name)} | {n:,} |" for name, n in largest)]
+    more = len(model.domains) - SHOWN
+    return [*lines, "", f"{more:,} more are in `table.json`."] if more > 0 else lines
 
-    >>> plain("<b>|a")
+
+def escape(text: object) -> str:
+    """Return text that Markdown shows as it is, on one line: no markup, and no link that somebody could follow.
+
+    >>> escape("<b>|a")
     '&lt;b&gt;&#124;a'
-    >>> plain("[x](http://evil.example) www.evil.example")
+    >>> escape("[x](http://evil.example) www.evil.example")
     '&#91;x&#93;(http&#58;//evil.example) www&#46;evil.example'
     """
     line = " ".join(str(text).split())

@@ -3,6 +3,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,6 @@ from rpo._saving.card import (
     WRONG,
     add_prefix,
     check_complete,
-    check_format,
     decode_frame,
     decode_value,
     encode_frame,
@@ -36,7 +36,6 @@ from rpo._saving.card import (
     read_card,
     restore_labels,
     select_prefix,
-    versions,
 )
 from rpo.exceptions import InputError
 from rpo.methods import methods
@@ -67,7 +66,7 @@ def encode_network(model: DomainEstimator) -> dict[str, bytes]:
         "parameters": {name: encode_value(name, v) for name, v in model.get_params().items() if name != "module"},
         "fitted": {name: getattr(model, name) for name in SCALARS if hasattr(model, name)},
         "labels": encode_labels(model, LABELS),
-        "versions": versions("rpo", "torch", "numpy", "scikit-learn"),
+        "versions": {name: version(name) for name in ("rpo", "torch", "numpy", "scikit-learn")},
     }
     if hasattr(model, "quality_"):
         card |= {"scheme": model.penalties_.scheme, "quality": encode_frame(model.quality_)}
@@ -82,7 +81,6 @@ def decode_network(
 ) -> Any:
     """Return the network that files hold, once everything about it was checked; `folder` is where they come from."""
     card = read_card(files[CARD], folder, NEEDED)
-    check_format(card, folder)
     if card["module"] and module is None:
         raise InputError(f"{folder} was fitted with your own network: pass it to load(path, module=…)")
     kind = CLASSES.get(card["class"])

@@ -5,7 +5,6 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -56,11 +55,14 @@ def make_files(card: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> d
 
 
 def read_card(content: bytes, folder: Path, needed: Iterable[str] = ()) -> dict[str, Any]:
-    """Read `model.json`, and check that it is the card of a model.
+    """Read `model.json`, and check that it is the card of a model, and of a format that is known.
 
     >>> read_card(b"[]", Path("model"))
     Traceback (most recent call last):
     rpo.exceptions.InputError: model/model.json is not a model card: save the model again
+    >>> read_card(b'{"class": "RPORegressor", "format": 9}', Path("model"))
+    Traceback (most recent call last):
+    rpo.exceptions.InputError: model has format 9, but this version reads 2: use a matching one
     """
     try:
         card = json.loads(content)
@@ -68,21 +70,12 @@ def read_card(content: bytes, folder: Path, needed: Iterable[str] = ()) -> dict[
         raise InputError(f"{folder / CARD} cannot be read ({words_of(error)}): save the model again") from None
     if not isinstance(card, dict) or not {"class", *needed} <= set(card) or not isinstance(card["class"], str):
         raise InputError(f"{folder / CARD} is not a model card: save the model again")
-    return card
-
-
-def check_format(card: Mapping[str, Any], folder: Path) -> None:
-    """Refuse a card of another format.
-
-    >>> check_format({"format": 9}, Path("model"))
-    Traceback (most recent call last):
-    rpo.exceptions.InputError: model has format 9, but this version reads 2: use a matching one
-    """
     number = card.get("format")
     if number != FORMAT:
         raise InputError(
             f"{folder} has format {printable(str(number))[:20]}, but this version reads {FORMAT}: use a matching one"
         )
+    return card
 
 
 @contextmanager
@@ -104,15 +97,6 @@ def check_outputs(outputs: NDArray[Any], shape: tuple[int, ...]) -> None:
     """Refuse a model by one prediction: whatever is wrong shows when it is loaded, not when it is used."""
     if outputs.shape != shape or (outputs.dtype.kind == "f" and not np.isfinite(outputs).all()):
         raise ValueError("the predictions are not finite numbers")
-
-
-def versions(*names: str) -> dict[str, str]:
-    """Return the versions of packages.
-
-    >>> list(versions("rpo", "numpy"))
-    ['rpo', 'numpy']
-    """
-    return {name: version(name) for name in names}
 
 
 def encode_value(name: str, value: Any) -> Any:

@@ -1,6 +1,6 @@
 """Trees as arrays of nodes: what scikit-learn and LightGBM fitted, without either of them and without pickle."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -13,6 +13,7 @@ from rpo._mapped import blocks
 from rpo._saving.card import Arrays, is_number, read_numbers
 from rpo._stats.ridge import Array
 
+Tree = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]  # the first five of `Nodes`
 MOST_TREES, MOST_DEPTH = 20_000, 1_000
 
 
@@ -42,6 +43,15 @@ class Nodes:
             place[rows] = onward
             rows = rows[onward != at]
         return place
+
+    def predict(self, x: NDArray[Any], start: Array) -> Array:
+        """Return `start` and the sum of all trees, `(n, K)`; trees of one number take turns with the K columns."""
+        total, width = np.tile(start, (len(x), 1)), self.value.shape[1]
+        for rows in blocks(len(x)):
+            for tree in range(len(self.root)):
+                first = tree * width % len(start)
+                total[rows, first : first + width] += self.value[self.leaves(x[rows], tree)]
+        return total
 
     def arrays(self) -> Arrays:
         """Return what is to be saved."""
@@ -97,29 +107,25 @@ class Nodes:
         raise ValueError("a tree is too deep")
 
 
-def join(trees: list[Arrays]) -> Nodes:
+def join(trees: Iterable[Tree]) -> Nodes:
     """Join trees, each with nodes numbered from zero and −1 for no way on."""
-    size = np.array([len(tree["left"]) for tree in trees])
-    root = np.cumsum(size) - size
-    parts: dict[str, list[NDArray[Any]]] = {name: [] for name in ("feature", "threshold", "left", "right", "value")}
-    for tree, start in zip(trees, root, strict=True):
-        leaf = tree["left"] < 0
-        here = np.arange(start, start + len(leaf))
-        parts["feature"].append(np.where(leaf, 0, tree["feature"]).astype(np.int32))
-        parts["threshold"].append(np.where(leaf, 0.0, tree["threshold"]))
-        for side in ("left", "right"):
-            parts[side].append(np.where(leaf, here, tree[side] + start).astype(np.int32))
-        parts["value"].append(tree["value"])
-    return Nodes(**{name: np.concatenate(values) for name, values in parts.items()}, root=root.astype(np.int64))
+    parts, root, n = [], [], 0
+    for feature, threshold, left, right, value in trees:
+        leaf, here = left < 0, np.arange(n, n + len(left))
+        ways = (np.where(leaf, here, side + n).astype(np.int32) for side in (left, right))
+        parts.append((np.where(leaf, 0, feature).astype(np.int32), np.where(leaf, 0.0, threshold), *ways, value))
+        root.append(n)
+        n += len(left)
+    return Nodes(*map(np.concatenate, zip(*parts, strict=True)), root=np.array(root, dtype=np.int64))
 
 
-def flatten(tree: Mapping[str, Any]) -> Arrays:
+def flatten(tree: Mapping[str, Any]) -> Tree:
     """Number the nodes of a tree of nested mappings, as LightGBM dumps it, from zero; −1 is no way on.
 
     >>> leaf = {"leaf_value": 2.0}
     >>> split = {"split_feature": 1, "threshold": 0.5, "left_child": leaf, "right_child": {"leaf_value": 3.0}}
-    >>> flat = flatten(split)
-    >>> flat["left"].tolist(), flat["right"].tolist(), flat["value"].ravel().tolist()
+    >>> _, _, left, right, value = flatten(split)
+    >>> left.tolist(), right.tolist(), value.ravel().tolist()
     ([2, -1, -1], [1, -1, -1], [0.0, 3.0, 2.0])
     """
     rows: list[list[float]] = []
@@ -134,8 +140,7 @@ def flatten(tree: Mapping[str, Any]) -> Arrays:
         else:
             rows.append([0, 0.0, -1, -1, node["leaf_value"]])
     feature, threshold, left, right, value = np.array(rows, dtype=np.float64).T
-    numbers = {name: n.astype(np.int64) for name, n in (("feature", feature), ("left", left), ("right", right))}
-    return {**numbers, "threshold": threshold, "value": value[:, None]}
+    return feature.astype(np.int64), threshold, left.astype(np.int64), right.astype(np.int64), value[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,13 +174,8 @@ class Boosted:
         return cls(nodes, read_numbers(arrays, "baseline", (_outputs(classes),)), classes)
 
     def raw(self, X: ArrayLike) -> Array:
-        """Compute f(x), `(n, K)`, a block of rows at a time."""
-        x = np.asarray(X, dtype=np.float64)
-        value = np.tile(self.baseline, (len(x), 1))
-        for rows in blocks(len(x)):
-            for tree in range(len(self.nodes.root)):
-                value[rows, tree % len(self.baseline)] += self.nodes.value[self.nodes.leaves(x[rows], tree), 0]
-        return value
+        """Compute f(x), `(n, K)`."""
+        return self.nodes.predict(np.asarray(X, dtype=np.float64), self.baseline)
 
     def predict(self, X: ArrayLike) -> Array:
         """Predict numbers."""
@@ -203,18 +203,9 @@ class BinnedBoosted(Boosted):
             return model
         bins, fitted = model
         trees = []
-        for tree in (tree for step in fitted._predictors for tree in step):
-            nodes = tree.nodes
-            leaf = nodes["is_leaf"].astype(bool)
-            trees.append(
-                {
-                    "feature": nodes["feature_idx"],
-                    "threshold": nodes["num_threshold"],
-                    "left": np.where(leaf, -1, nodes["left"].astype(np.int64)),
-                    "right": np.where(leaf, -1, nodes["right"].astype(np.int64)),
-                    "value": nodes["value"][:, None],
-                }
-            )
+        for nodes in (tree.nodes for step in fitted._predictors for tree in step):
+            left, right = (np.where(nodes["is_leaf"], -1, nodes[side].astype(np.int64)) for side in ("left", "right"))
+            trees.append((nodes["feature_idx"], nodes["num_threshold"], left, right, nodes["value"][:, None]))
         return cls(join(trees), np.ravel(fitted._baseline_prediction), getattr(fitted, "classes_", None), bins)
 
     def arrays(self) -> Arrays:
@@ -253,16 +244,8 @@ class Forest:
         """Convert what scikit-learn's ExtraTrees or RandomForest fitted."""
         if isinstance(model, cls):
             return model
-        trees = [
-            {
-                "feature": tree.feature,
-                "threshold": tree.threshold,
-                "left": tree.children_left,
-                "right": tree.children_right,
-                "value": tree.value[:, 0, :],
-            }
-            for tree in (estimator.tree_ for estimator in model.estimators_)
-        ]
+        fitted = (estimator.tree_ for estimator in model.estimators_)
+        trees = ((t.feature, t.threshold, t.children_left, t.children_right, t.value[:, 0, :]) for t in fitted)
         return cls(join(trees), getattr(model, "classes_", None))
 
     def arrays(self) -> Arrays:
@@ -278,14 +261,10 @@ class Forest:
         return cls(nodes, classes)
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Predict the mean over trees, a block of rows at a time."""
+        """Predict the mean over trees."""
         # scikit-learn compares columns in single precision, too.
-        x = np.asarray(X, dtype=np.float32)
-        value = np.zeros((len(x), self.nodes.value.shape[1]))
-        for rows in blocks(len(x)):
-            for tree in range(len(self.nodes.root)):
-                value[rows] += self.nodes.value[self.nodes.leaves(x[rows], tree)]
-        return value / len(self.nodes.root)
+        total = self.nodes.predict(np.asarray(X, dtype=np.float32), np.zeros(self.nodes.value.shape[1]))
+        return total / len(self.nodes.root)
 
     def predict(self, X: ArrayLike) -> Array:
         """Predict numbers."""
