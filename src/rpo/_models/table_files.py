@@ -71,7 +71,7 @@ def save_model(model: TableModel, path: str | os.PathLike[str]) -> None:
     ['README.md', 'manifest.json', 'model.json', 'table.json', 'weights.safetensors']
     """
     card = TableCard(**{name: getattr(model, name) for name in SHARED})
-    own = {TABLE: card.model_dump_json(indent=2).encode(), "README.md": card_text(model).encode()}
+    own = {TABLE: card.model_dump_json(indent=2).encode(), "README.md": make_readme(model).encode()}
     write_folder(path, {**encode_model(model.estimator), **own})
 
 
@@ -128,7 +128,7 @@ def _check_estimator(estimator: Any, card: TableCard) -> None:
         raise ValueError("a threshold needs two classes")
 
 
-def card_text(model: TableModel) -> str:
+def make_readme(model: TableModel) -> str:
     """Return the README of a folder in Markdown: use, columns, expected error, domains, notes, versions."""
     estimator = model.estimator
     method = getattr(estimator, "estimator", None) or getattr(estimator, "method", "rpo")

@@ -236,7 +236,7 @@ def _to_array(values: "pd.Series[Any] | pd.Index[Any]") -> NDArray[Any]:
 
 
 def is_number(values: NDArray[Any]) -> bool:
-    """Whether an array that was read holds numbers as they are saved: real, and no smaller than four bytes.
+    """Return whether an array that was read holds numbers as they are saved: real, and no smaller than four bytes.
 
     >>> is_number(np.zeros(1)), is_number(np.zeros(1, np.int8)), is_number(np.zeros(1, np.complex64))
     (True, False, False)

@@ -10,7 +10,7 @@ from scipy.special import expit, softmax
 
 from rpo._learners.bases import Coarse
 from rpo._mapped import blocks
-from rpo._saving.card import Arrays, is_number, read_numbers
+from rpo._saving.card import MOST_CLASSES, Arrays, is_number, read_numbers
 from rpo._stats.ridge import Array
 
 Tree = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]  # the first five of `Nodes`
@@ -116,7 +116,7 @@ def join(trees: Iterable[Tree]) -> Nodes:
         parts.append((np.where(leaf, 0, feature).astype(np.int32), np.where(leaf, 0.0, threshold), *ways, value))
         root.append(n)
         n += len(left)
-    return Nodes(*map(np.concatenate, zip(*parts, strict=True)), root=np.array(root, dtype=np.int64))
+    return Nodes(*map(np.concatenate, zip(*parts, strict=True)), np.array(root, dtype=np.int64))
 
 
 def flatten(tree: Mapping[str, Any]) -> Tree:
@@ -290,7 +290,7 @@ def read_classes(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.int64] | None
     if "classes" not in arrays:
         return None
     classes = np.asarray(arrays["classes"])
-    if classes.ndim != 1 or classes.dtype.kind != "i" or len(classes) == 0:
+    if classes.ndim != 1 or classes.dtype.kind != "i" or not 0 < len(classes) <= MOST_CLASSES:
         raise ValueError("the classes are not valid")
     if (np.diff(classes) <= 0).any() or classes[0] < 0:
         raise ValueError("the classes are not valid")
