@@ -116,7 +116,8 @@ def join(trees: Iterable[Tree]) -> Nodes:
         parts.append((np.where(leaf, 0, feature).astype(np.int32), np.where(leaf, 0.0, threshold), *ways, value))
         root.append(n)
         n += len(left)
-    return Nodes(*map(np.concatenate, zip(*parts, strict=True)), np.array(root, dtype=np.int64))
+    feature, threshold, left, right, value = map(np.concatenate, zip(*parts, strict=True))
+    return Nodes(feature, threshold, left, right, value, np.array(root, dtype=np.int64))
 
 
 def flatten(tree: Mapping[str, Any]) -> Tree:
