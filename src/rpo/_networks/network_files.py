@@ -27,6 +27,7 @@ from rpo._saving.card import (
     WRONG,
     add_prefix,
     check_complete,
+    check_outputs,
     decode_frame,
     decode_value,
     encode_frame,
@@ -140,9 +141,8 @@ def _check(model: DomainEstimator) -> None:
     shapes = {name: tuple(value.shape) for name, value in model.params_.items()}
     if shapes != {name: tuple(shape) for name, shape in net.shapes.items()}:
         raise ValueError("the parameters do not fit the network in model.json")
-    guess = model._forward(np.zeros((1, inputs)) + model.x_mean_)  # whatever else is wrong shows now
-    if guess.shape != (1, classes if model.task_ == "multiclass" else 1):
-        raise ValueError("the predictions do not fit the classes")
+    outputs = model._forward(np.zeros((1, inputs)) + model.x_mean_)
+    check_outputs(outputs.detach().numpy(), (1, classes if model.task_ == "multiclass" else 1))
 
 
 def _check_numbers(model: DomainEstimator, inputs: int) -> None:

@@ -94,8 +94,15 @@ def check_complete(folder: Path, remedy: str = "save it again") -> Iterator[None
 
 
 def check_outputs(outputs: NDArray[Any], shape: tuple[int, ...]) -> None:
-    """Refuse a model by one prediction: whatever is wrong shows when it is loaded, not when it is used."""
-    if outputs.shape != shape or (outputs.dtype.kind == "f" and not np.isfinite(outputs).all()):
+    """Check one prediction of a model: whatever is wrong shows when it is loaded, not when it is used.
+
+    >>> check_outputs(np.array([np.inf]), (1,))
+    Traceback (most recent call last):
+    ValueError: the predictions are not finite numbers
+    """
+    if outputs.shape != shape:
+        raise ValueError("the predictions do not fit the classes")
+    if outputs.dtype.kind == "f" and not np.isfinite(outputs).all():
         raise ValueError("the predictions are not finite numbers")
 
 
