@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load as load_arrays
 from sklearn.utils.validation import check_is_fitted
 
-from rpo._learners.stack import Stack, outputs
+from rpo._learners.stack import Stack
 from rpo._models.adapting import Adaptation
 from rpo._models.quality_estimators import QualityClassifier, QualityRegressor
 from rpo._models.reference import arrays_of, read_reference
@@ -139,8 +139,8 @@ def _encode_learners(model: Quality) -> tuple[list[dict[str, Any]], Arrays, dict
     for place, (name, learner) in enumerate(learners.items()):
         kind = NETWORK
         if hasattr(learner, "params_"):
-            made = encode_model(learner)
-            files = {ours: made[theirs] for ours, theirs in NETWORK_FILES.items()}
+            content = encode_model(learner)
+            files = {ours: content[theirs] for ours, theirs in NETWORK_FILES.items()}
         else:
             kind, numbers = encode(learner)
             arrays |= add_prefix(str(place), numbers)
@@ -212,9 +212,6 @@ def _restore_learners(model: Quality, saved: list[Any], arrays: Mapping[str, NDA
     model.shares_ = {str(part["name"]): float(part["share"]) for part in saved}
     if not parts or not all(0 <= share <= 1 for share in model.shares_.values()):
         raise ValueError("the learners or their shares are not valid")
-    single = next(iter(parts.values()))
-    model.estimator_ = Stack(parts, model.shares_, classes) if model.estimator == "auto" else single
-    row = np.zeros((1, inputs))
-    stacked = isinstance(model.estimator_, Stack)
-    value = model.estimator_.outputs(row) if stacked else outputs(single, row, classes)
-    check_outputs(value, (1, classes) if classes else (1,))
+    stack = Stack(parts, model.shares_, classes)
+    check_outputs(stack.outputs(np.zeros((1, inputs))), (1, classes) if classes else (1,))
+    model.estimator_ = stack if model.estimator == "auto" else next(iter(parts.values()))
