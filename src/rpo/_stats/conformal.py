@@ -63,14 +63,14 @@ def quantiles_of_others(score: Array, domain: NDArray[np.integer], count: Array,
     first, last = np.searchsorted(cumulative, need), np.searchsorted(cumulative, need + 1) + 1
     before = cumulative[first - 1] if first else 0.0
     own = np.bincount(domain[:first], mass[:first], len(total))
-    found = np.full(len(total), np.inf)
+    quantiles = np.full(len(total), np.inf)
     part, where = mass[first:last], domain[first:last]
     for e in present:
         reached = before - own[e] + np.cumsum(np.where(where == e, 0.0, part))
         place = int(np.searchsorted(reached, need))
         if place < len(part):
-            found[e] = score[first + place]
-    return found
+            quantiles[e] = score[first + place]
+    return quantiles
 
 
 def domains_needed(level: float) -> int:
@@ -92,11 +92,11 @@ def joint_p(scores: Array, others: Array) -> float:
     >>> joint_p(np.array([9.0, 9.0]), np.random.default_rng(0).normal(size=(19, 2)))
     0.05
     """
-    every = np.vstack([scores, others])
-    above = np.stack([np.searchsorted(np.sort(-column), -column, side="right") for column in every.T], 1)
+    scores = np.vstack([scores, others])
+    above = np.stack([np.searchsorted(np.sort(-column), -column, side="right") for column in scores.T], 1)
     best, total = above.min(1), above.sum(1)
     beyond = (best < best[0]) | ((best == best[0]) & (total <= total[0]))
-    return float(np.count_nonzero(beyond) / len(every))
+    return float(np.count_nonzero(beyond) / len(scores))
 
 
 def conformal_p(score: float, others: Array) -> float:

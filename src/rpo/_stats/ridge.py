@@ -95,10 +95,10 @@ def moments(
     parts = list(blocks(n))
     centre, gram, cross, sums = (np.zeros(()) for _ in range(4))
     for rows in parts:
-        some, counts = columns(rows), w[rows]
+        block, counts = columns(rows), w[rows]
         if rows.start == 0:  # about the mean of the first block: near enough for the rest, where there is any
-            centre = counts @ some / (n if len(parts) == 1 else float(counts.sum()) or 1.0)
-        xc = some - centre
+            centre = counts @ block / (n if len(parts) == 1 else float(counts.sum()) or 1.0)
+        xc = block - centre
         weighted = xc if weight is None else xc * counts[:, None]
         gram, cross = gram + weighted.T @ xc, cross + weighted.T @ yc[rows]
         of_group = csr_array((counts, (by[rows], np.arange(len(xc)))), shape=(n_groups, len(xc)))

@@ -55,12 +55,12 @@ def scales(
             np.bincount(g[low], w[low], n_groups), 1e-300
         )
     s2 = np.where(n > 0, np.maximum(start, 1e-300), 1.0)
-    some = n > 0
+    filled = n > 0
     for _ in range(_STEPS):  # s ← s·held/target, which ends where they are equal, however far the start
         held = np.bincount(g, w * np.minimum(square / s2[g], CLIP**2), n_groups) / np.maximum(n, 1e-300)
         factor = np.where(held > 0, held / target, 1.0)
         s2 = s2 * factor
-        if np.abs(factor[some] - 1).max(initial=0.0) < _SETTLED:
+        if np.abs(factor[filled] - 1).max(initial=0.0) < _SETTLED:
             break
     z2 = square / s2[g]
     counted = np.minimum(z2, CLIP**2)
@@ -69,10 +69,10 @@ def scales(
     slope = float(w @ np.where(z2 < CLIP**2, z2, 0.0) / total)
     variance = float(w @ (counted - centre) ** 2 / total) / max(slope, 1e-6) ** 2
     flat = np.bincount(g, w * square, n_groups) == 0
-    noise = np.where(some, np.where(flat, 0.0, np.sqrt(s2)), np.nan)
+    noise = np.where(filled, np.where(flat, 0.0, np.sqrt(s2)), np.nan)
     # Rows of a small group look alike beside a scale of their own: never surer than squares of normal rows would be.
     freedom = free * min(2 / max(variance, 0.05), 1.0)
-    return Scales(noise, np.where(some & (freedom > NONE), freedom, 0.0))
+    return Scales(noise, np.where(filled & (freedom > NONE), freedom, 0.0))
 
 
 def pooled(of: Scales) -> tuple[Array, Array]:

@@ -49,8 +49,8 @@ def recalibrated(
     >>> recalibrated(p, y, np.repeat([0, 1], 200), 2)[0][[0, -1], 1].round(2)
     array([0.25, 0.5 ])
     """
-    found = recalibration(probability, label, domain, n_domains, weight)
-    return found(probability, np.asarray(domain)), found.own
+    fit = recalibration(probability, label, domain, n_domains, weight)
+    return fit(probability, np.asarray(domain)), fit.own
 
 
 def recalibration(
@@ -134,10 +134,10 @@ def turned_of(score: NDArray[Any], spread: NDArray[Any], length: NDArray[Any]) -
     >>> turned_of(np.array([4.0]), np.array([1.0]), np.array([20.0])).rate
     array([0.2])
     """
-    some = length > 1e-9
-    safe = np.where(some, length, 1.0)
-    rate = np.where(some, score / safe, np.nan)
-    return Rates(rate, np.maximum(np.where(some, spread / safe**2, np.inf), 1e-12))
+    known = length > 1e-9
+    safe = np.where(known, length, 1.0)
+    rate = np.where(known, score / safe, np.nan)
+    return Rates(rate, np.maximum(np.where(known, spread / safe**2, np.inf), 1e-12))
 
 
 def rest_of(rates: Rates) -> Rates:
