@@ -83,8 +83,8 @@ def make_uneven(
     is_bad_domain = np.arange(n_domains)[:, None] == (-1 if bad_domain is None else bad_domain)
     is_bad_stratum = np.isin(np.arange(n_strata), bad_strata)[None, :]
 
-    kept = np.where(is_bad_domain, DOMAIN_KEPT, 1.0) * np.where(is_bad_stratum, STRATUM_KEPT, 1.0)
-    count = np.maximum(1, np.rint(rows_per_domain / n_strata * kept)).astype(np.intp)
+    share = np.where(is_bad_domain, DOMAIN_KEPT, 1.0) * np.where(is_bad_stratum, STRATUM_KEPT, 1.0)
+    count = np.maximum(1, np.rint(rows_per_domain / n_strata * share)).astype(np.intp)
     cell = rng.permutation(np.repeat(np.arange(count.size), count.ravel()))
     domain, stratum = np.divmod(cell, n_strata)
 
