@@ -119,9 +119,9 @@ def sum_over_earlier_ranks(values: Tensor, group: "ProcessGroup | None") -> Tens
         return torch.zeros_like(values)
     from torch import distributed
 
-    every = [torch.empty_like(values) for _ in range(distributed.get_world_size(group))]
-    distributed.all_gather(every, values.detach().contiguous(), group=group)
-    return torch.stack([torch.zeros_like(values), *every[: distributed.get_rank(group)]]).sum(0)
+    values_by_rank = [torch.empty_like(values) for _ in range(distributed.get_world_size(group))]
+    distributed.all_gather(values_by_rank, values.detach().contiguous(), group=group)
+    return torch.stack([torch.zeros_like(values), *values_by_rank[: distributed.get_rank(group)]]).sum(0)
 
 
 class _Sum(torch.autograd.Function):

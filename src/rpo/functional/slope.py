@@ -130,8 +130,8 @@ def output_and_slope(module: nn.Module, x: Tensor, params: Mapping[str, Tensor] 
     """
     inner = module.module if isinstance(module, DistributedDataParallel) else module
     if isinstance(inner, Sloped):
-        both: tuple[Tensor, Tensor] = module(x)
-        return both
+        result: tuple[Tensor, Tensor] = module(x)
+        return result
     if inner is not module:
         raise InputError("DistributedDataParallel must hold the input gradient too: wrap as DDP(Sloped(model))")
     names = mlp_layers(module)
