@@ -62,10 +62,10 @@ class _Domain(DomainEstimator):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters; with `deep` also each hyper-parameter given, as `hyperparameters__name`."""
-        found: dict[str, Any] = super().get_params(deep=False)
+        params: dict[str, Any] = super().get_params(deep=False)
         if deep and isinstance(self.hyperparameters, Mapping):
-            found |= {f"{NESTED}{name}": value for name, value in self.hyperparameters.items()}
-        return found
+            params |= {f"{NESTED}{name}": value for name, value in self.hyperparameters.items()}
+        return params
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `hyperparameters__gamma=1` sets one hyper-parameter and keeps the others."""

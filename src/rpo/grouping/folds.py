@@ -19,10 +19,10 @@ def folds_by_content(pieces: Iterable[ArrayLike], weight: ArrayLike, folds: int)
     True
     """
     hashed = content(pieces)
-    kept = np.asarray(weight) > 0
-    _, rank = np.unique(hashed[kept], return_inverse=True)
+    positive = np.asarray(weight) > 0
+    _, rank = np.unique(hashed[positive], return_inverse=True)
     fold = np.zeros(len(hashed), dtype=np.int64)
-    fold[kept] = rank % folds
+    fold[positive] = rank % folds
     return fold
 
 

@@ -54,7 +54,7 @@ def strata_from_columns(
     if weight.shape != (len(columns),) or not (weight >= 0).all() or not weight.any():
         raise InputError("sample_weight must have one non-negative number per row, and not all zero")
     cuts = [Cut.of(str(name), columns[name], n_bins, weight) for name in columns]
-    return _combined(cuts, columns)[0]
+    return _combine(cuts, columns)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ class ColumnStrata:
         """
         weight = np.ones(len(columns))
         cuts = [Cut.of(str(name), columns[name], n_bins, weight) for name in columns]
-        return cls(tuple(cuts), _combined(cuts, columns)[1])
+        return cls(tuple(cuts), _combine(cuts, columns)[1])
 
     def place(self, columns: pd.DataFrame) -> NDArray[np.intp]:
         """Return the stratum of every row."""
@@ -133,13 +133,13 @@ def _keys(cuts: Sequence[Cut], columns: pd.DataFrame) -> tuple[NDArray[np.intp],
     return key, unknown
 
 
-def _combined(cuts: Sequence[Cut], columns: pd.DataFrame) -> tuple[NamedStrata, NDArray[np.intp]]:
+def _combine(cuts: Sequence[Cut], columns: pd.DataFrame) -> tuple[NamedStrata, NDArray[np.intp]]:
     if np.prod([float(len(cut.names)) for cut in cuts]) > 2.0**62:
         raise InputError("the columns of the strata have too many combinations: use fewer columns")
     key, _ = _keys(cuts, columns)
     known, first, label = np.unique(key, return_index=True, return_inverse=True)
     places = [cut.place(columns[cut.name].iloc[first]) for cut in cuts]
-    names = [", ".join(cut.names[k] for cut, k in zip(cuts, some, strict=True)) for some in zip(*places, strict=True)]
+    names = [", ".join(cut.names[k] for cut, k in zip(cuts, row, strict=True)) for row in zip(*places, strict=True)]
     return NamedStrata(label.astype(np.intp), tuple(names)), known
 
 

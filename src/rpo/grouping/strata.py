@@ -168,34 +168,34 @@ def value_range(low: float, high: float) -> str:
     return f"{first}–{last}" if low >= 0 else f"{first} to {last}"
 
 
-def chosen_grouping(asked: Any, *, classes: bool, given: bool = False) -> Grouping:
+def choose_grouping(grouping: Any, *, classes: bool, given: bool = False) -> Grouping:
     """Resolve "auto": search for strata in a regression, use one stratum of all rows for `classes`.
 
     Classes are used as strata only on request: the rarer one has larger residuals on clean data, too, and would count
     as noisy. Nor are strata searched for: residuals are largest between the classes, which is no noise either.
 
-    >>> chosen_grouping("auto", classes=False), chosen_grouping("auto", classes=True)
+    >>> choose_grouping("auto", classes=False), choose_grouping("auto", classes=True)
     ('search', 'none')
     """
-    checked = check_grouping(asked, classes=classes, given=given)
+    checked = check_grouping(grouping, classes=classes, given=given)
     if checked == "auto":
         return "none" if classes else "search"
     return checked
 
 
-def check_grouping(asked: Any, *, classes: bool, given: bool = False) -> Grouping:
+def check_grouping(grouping: Any, *, classes: bool, given: bool = False) -> Grouping:
     """Check that the grouping exists, suits the target, and does not compete with strata that were `given`.
 
     >>> check_grouping("class", classes=True)
     'class'
     """
-    if asked not in GROUPINGS:
-        raise InputError(f"grouping must be one of {', '.join(GROUPINGS)}, got {asked!r}")
-    if asked == "class" and not classes:
+    if grouping not in GROUPINGS:
+        raise InputError(f"grouping must be one of {', '.join(GROUPINGS)}, got {grouping!r}")
+    if grouping == "class" and not classes:
         raise InputError("grouping='class' needs classes: use 'search' or 'none' for a regression")
-    if given and asked != "auto":
-        raise InputError(f"grouping={asked!r} has no effect when strata are given: remove one of them")
-    checked: Grouping = asked
+    if given and grouping != "auto":
+        raise InputError(f"grouping={grouping!r} has no effect when strata are given: remove one of them")
+    checked: Grouping = grouping
     return checked
 
 
