@@ -38,21 +38,21 @@ SECTIONS = (summary, domains, columns, strata, heat, rows, doubts, paper)
 
 
 def render(
-    found: "Judgement | None",
+    judgement: "Judgement | None",
     *,
     title: str = "table",
     model: fitted.Fitted | None = None,
     comparison: held_out.HeldOut | None = None,
-    check: checked.Checked | None = None,
+    check: checked.CheckResult | None = None,
     about: Mapping[str, str | int] | None = None,
 ) -> str:
     """Render the page as text, shortened to stay below 1.5 MB.
 
     With a `check` of a new table, that comes first; without its target there is nothing else (`found` is None).
     """
-    rows = {} if found is None else {"rows": f"{len(found.weight):,}"}
+    rows = {} if judgement is None else {"rows": f"{len(judgement.weight):,}"}
     for shorter in (1, 2, 4, 16):
-        sections = [] if found is None else [module.section(found, shorter) for module in SECTIONS]
+        sections = [] if judgement is None else [module.section(judgement, shorter) for module in SECTIONS]
         if check is not None:
             sections.insert(0, checked.section(check, shorter))
         if model is not None:
@@ -65,8 +65,8 @@ def render(
             .render(
                 title=title,
                 over="Check" if check is not None else "Data quality",
-                target=None if found is None else found.table.target,
-                domain=None if found is None else found.table.domain,
+                target=None if judgement is None else judgement.table.target,
+                domain=None if judgement is None else judgement.table.domain,
                 sections=sections,
                 about=rows | {"version": version("rpo")} | dict(about or {}),
                 style=_text("style.css"),
@@ -80,19 +80,19 @@ def render(
 
 
 def write_report(
-    found: "Judgement | None",
+    judgement: "Judgement | None",
     path: str | os.PathLike[str],
     *,
     title: str = "table",
     model: fitted.Fitted | None = None,
     comparison: held_out.HeldOut | None = None,
-    check: checked.Checked | None = None,
+    check: checked.CheckResult | None = None,
     about: Mapping[str, str | int] | None = None,
 ) -> None:
     """Write the page; the file appears only when it is complete."""
     from rpo._io import write_whole
 
-    page = render(found, title=title, model=model, comparison=comparison, check=check, about=about)
+    page = render(judgement, title=title, model=model, comparison=comparison, check=check, about=about)
     write_whole(Path(path), page)
 
 

@@ -10,7 +10,7 @@ from rpo._report.page_numbers import decimals
 MOST_DOMAINS, MOST_COLUMNS, MOST_NEAREST = 200, 200, 10
 
 
-class Checked(Protocol):
+class CheckResult(Protocol):
     """Attributes of a check (`rpo.check`) that the page shows."""
 
     @property
@@ -46,7 +46,7 @@ class Checked(Protocol):
         """Number of training domains."""
 
 
-def section(check: Checked, shorter: int) -> dict[str, Any]:
+def section(check: CheckResult, shorter: int) -> dict[str, Any]:
     """Build the section: verdict, reasons, domains, columns, and the training domains nearest to the first."""
     domains = check.domains.head(MOST_DOMAINS // shorter)
     error = "error" in domains
@@ -59,7 +59,7 @@ def section(check: Checked, shorter: int) -> dict[str, Any]:
     first = check.domains["domain"].iloc[0]
     near = check.distances[check.distances["domain"] == first].head(MOST_NEAREST)
     values = pd.concat([domains["expected error"], domains["error"]]) if error else domains["expected error"]
-    drawn = bars(values)
+    lengths = bars(values)
     return {
         "kind": "check",
         "id": "check",
@@ -68,8 +68,8 @@ def section(check: Checked, shorter: int) -> dict[str, Any]:
         "words": check.summary,
         "notes": check.notes,
         "rows": domains.to_dict("records"),
-        "expected": drawn[: len(domains)],
-        "errors": drawn[len(domains) :] if error else None,
+        "expected": lengths[: len(domains)],
+        "errors": lengths[len(domains) :] if error else None,
         "digits": decimals(values),
         "measure": "Brier score" if check.task == "classification" else "root mean squared",
         "left": len(check.domains) - len(domains),

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 MOST = 300
 
 
-def section(found: "Judgement", shorter: int) -> dict[str, Any]:
+def section(judgement: "Judgement", shorter: int) -> dict[str, Any]:
     """Build the section: a row for each domain, with its drawings."""
-    table = found.domains
+    table = judgement.domains
     shown = table.head(MOST // shorter)
     return {
         "kind": "domains",
@@ -26,11 +26,11 @@ def section(found: "Judgement", shorter: int) -> dict[str, Any]:
         "levels": about_zero(shown["offset_low"], shown["offset"], shown["offset_high"]),
         "relations": bars(shown["relation"], 1.0),
         "novelties": bars(shown["novelty"], 1.0),
-        "noises": from_zero(shown["low"], shown["noise"], shown["high"], found.noise),
-        "digits": noise_digits(shown["noise"], found.task),
-        "overall": found.noise,
-        "known": math.isfinite(found.noise),
-        "fewest": FEWEST_JUDGED[found.task],
-        "target": found.table.target,
-        "regression": found.task == "regression",
+        "noises": from_zero(shown["low"], shown["noise"], shown["high"], judgement.noise),
+        "digits": noise_digits(shown["noise"], judgement.task),
+        "overall": judgement.noise,
+        "known": math.isfinite(judgement.noise),
+        "fewest": FEWEST_JUDGED[judgement.task],
+        "target": judgement.table.target,
+        "regression": judgement.task == "regression",
     }

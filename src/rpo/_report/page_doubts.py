@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from rpo._judging.judgement import Judgement
 
 
-def section(found: "Judgement", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all sections have one signature)
+def section(judgement: "Judgement", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all sections have one signature)
     """Build the section: what was done, in order, and the limitations."""
-    ready = found.table
+    ready = judgement.table
     regression = ready.task == "regression"
     number = "one column" if len(ready.columns) == 1 else f"{len(ready.columns)} columns"
     if regression:
@@ -39,14 +39,14 @@ def section(found: "Judgement", shorter: int) -> dict[str, Any]:  # noqa: ARG001
         f"{percent(SHARE)} of the residual variance ({percent(FURTHER)} after the first column), with p < {CHANCE} "
         f"({CHANCE_FURTHER} after the first) divided by the number of columns.",
     ]
-    if found.scope is not None:
-        done.insert(0, found.scope.words)
+    if judgement.scope is not None:
+        done.insert(0, judgement.scope.words)
     doubts = [
         "Noise is what these columns do not explain. An effect that no column records looks the same as a wrong value.",
-        f"Domains, groups and cells of fewer than {FEWEST_JUDGED[found.task]} rows are not judged.",
+        f"Domains, groups and cells of fewer than {FEWEST_JUDGED[judgement.task]} rows are not judged.",
         "A row far from its expected value may be correct but rare. Check it before you correct it.",
     ]
-    if len(found.domains) == 1:
+    if len(judgement.domains) == 1:
         doubts.insert(0, "There is only one domain, so differences between domains cannot be judged.")
     return {
         "kind": "doubts",

@@ -8,13 +8,13 @@ if TYPE_CHECKING:
 MOST = 200
 
 
-def section(found: "Judgement", shorter: int) -> dict[str, Any]:
+def section(judgement: "Judgement", shorter: int) -> dict[str, Any]:
     """Build the section: every cell, those of the smallest η first."""
-    shown = found.penalties.head(MOST // shorter)
+    shown = judgement.penalties.head(MOST // shorter)
     return {
         "kind": "paper",
         "id": "paper",
         "title": "For readers of the paper",
         "rows": shown.to_dict("records"),
-        "left": len(found.penalties) - len(shown),
+        "left": len(judgement.penalties) - len(shown),
     }

@@ -12,22 +12,22 @@ if TYPE_CHECKING:
 MOST = 100
 
 
-def section(found: "Judgement", shorter: int) -> dict[str, Any]:
+def section(judgement: "Judgement", shorter: int) -> dict[str, Any]:
     """Build the section: a row for each group, with the drawing of its interval."""
-    shown = found.strata.head(MOST // shorter)
+    shown = judgement.strata.head(MOST // shorter)
     return {
         "kind": "strata",
         "id": "strata",
         "title": "Groups of rows",
         "rows": shown.to_dict("records"),
-        "left": len(found.strata) - len(shown),
-        "noises": from_zero(shown["low"], shown["noise"], shown["high"], found.noise),
-        "digits": noise_digits(shown["noise"], found.task),
-        "overall": found.noise,
-        "known": int(found.strata["judged"].sum()) > 1,
-        "searched": found.assigned.searched,
-        "single": len(found.strata) == 1,
-        "fewest": FEWEST_JUDGED[found.task],
-        "differ": bool(found.strata["noisy"].any()),
-        "regression": found.task == "regression",
+        "left": len(judgement.strata) - len(shown),
+        "noises": from_zero(shown["low"], shown["noise"], shown["high"], judgement.noise),
+        "digits": noise_digits(shown["noise"], judgement.task),
+        "overall": judgement.noise,
+        "known": int(judgement.strata["judged"].sum()) > 1,
+        "searched": judgement.assigned.searched,
+        "single": len(judgement.strata) == 1,
+        "fewest": FEWEST_JUDGED[judgement.task],
+        "differ": bool(judgement.strata["noisy"].any()),
+        "regression": judgement.task == "regression",
     }

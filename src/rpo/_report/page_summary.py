@@ -17,14 +17,14 @@ PLACES = {
 }
 
 
-def section(found: "Judgement", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all sections have one signature)
+def section(judgement: "Judgement", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all sections have one signature)
     """Build the section: sentences with links, and tiles with figures."""
     return {
         "kind": "summary",
         "id": "summary",
         "title": "What to do first",
-        "findings": [(sentence, PLACES[place], place) for place, sentence in found.findings],
-        "tiles": [(name, _figure(name, value)) for name, value in found.overview.items()],
+        "findings": [(sentence, PLACES[place], place) for place, sentence in judgement.findings],
+        "tiles": [(name, _figure(name, value)) for name, value in judgement.overview.items()],
     }
 
 
