@@ -53,7 +53,7 @@ def strata_from_columns(
     weight = np.ones(len(columns)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (len(columns),) or not (weight >= 0).all() or not weight.any():
         raise InputError("sample_weight must have one non-negative number per row, and not all zero")
-    cuts = [Cut.of(str(name), columns[name], n_bins, weight) for name in columns]
+    cuts = [Cut.from_column(str(name), columns[name], n_bins, weight) for name in columns]
     return _combine(cuts, columns)[0]
 
 
@@ -68,7 +68,7 @@ class Cut:
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, name: str, column: "pd.Series[Any]", n_bins: int, weight: Array) -> "Cut":
+    def from_column(cls, name: str, column: "pd.Series[Any]", n_bins: int, weight: Array) -> "Cut":
         """Compute the bins of a column from its rows."""
         missing = column.isna().to_numpy()
         known = column[~missing]
@@ -113,7 +113,7 @@ class ColumnStrata:
         [1, 1, 0]
         """
         weight = np.ones(len(columns))
-        cuts = [Cut.of(str(name), columns[name], n_bins, weight) for name in columns]
+        cuts = [Cut.from_column(str(name), columns[name], n_bins, weight) for name in columns]
         return cls(tuple(cuts), _combine(cuts, columns)[1])
 
     def place(self, columns: pd.DataFrame) -> NDArray[np.intp]:
@@ -157,6 +157,6 @@ def quantile_bins(values: Array, weight: Array, n_bins: int) -> NDArray[np.intp]
     """
     distinct, code = np.unique(values, return_inverse=True)
     below = np.cumsum(np.bincount(code, weight))
-    # A hair below the quantile, so that weights that sum to it only up to rounding still reach it.
+    # Slightly below the quantile, so that weights that sum to it up to rounding still reach it.
     cuts = np.searchsorted(below, below[-1] * np.arange(1, n_bins) / n_bins * (1 - 1e-12))
     return codes(np.searchsorted(distinct[cuts], values))[0]

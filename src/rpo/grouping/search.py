@@ -1,6 +1,6 @@
 """Search for strata: clusters in the one or two features in which noise and density differ most.
 
-`separation` says how well a grouping tells noise and density apart; the search maximises it.
+`separation` measures how well strata separate noise and density; the search maximises it.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,12 +14,12 @@ from rpo.exceptions import InputError
 from rpo.grouping.cluster import Clusters, balls, gmm, kmeans
 from rpo.grouping.strata import Strata, codes, default_names, place
 
-FEWEST, MOST = 8, 12  # strata, when their number is left open
-ROWS_PER_STRATUM = 10  # on average at least, when their number is left open
-BEST_SINGLES = 8  # only so many, the best by themselves, are tried together: pairs are what a search costs
+FEWEST, MOST = 8, 12  # number of strata, by default
+ROWS_PER_STRATUM = 10  # on average at least, by default
+BEST_SINGLES = 8  # only the best single features are combined, because pairs are expensive
 
 ROUGH_POINTS, ROUGH_STEPS = 5_000, 10  # enough to compare subspaces
-# A domain with fewer rows a stratum cannot show a pattern of noise of its own; such domains are judged together.
+# Domains with fewer rows per stratum cannot show a noise pattern of their own; they are pooled.
 ROWS_PER_CELL = 5
 ROUNDING = 1e-24  # a mean square below this is zero
 
@@ -146,7 +146,7 @@ class _Sample:
     """The rows that are searched; points that coincide are merged, so order and repeats do not matter."""
 
     def __init__(self, x: Array, squared: Array, domain: Codes, weight: Array) -> None:
-        # Weights that sum to less than one a row are no counts: bring them to a mean of one.
+        # Weights with a mean below one are no counts: scale them to a mean of one.
         self.weight = weight * max(1.0, len(weight) / weight.sum())
         self.domain, _ = codes(domain)
         self.noise = relative_noise(squared, self.domain, self.weight)
@@ -156,10 +156,10 @@ class _Sample:
             mass = np.bincount(code, self.weight) / self.weight.sum()
             mean.append(mass @ values)
             gap = values - mean[-1]
-            # In units of a power of two near the farthest, so that no square passes what a number can hold.
+            # In units of a power of two near the largest gap, so that no square overflows.
             unit = np.exp2(np.frexp(np.abs(gap).max())[1])
             scale.append(unit * np.sqrt(mass @ (gap / unit) ** 2) if len(values) > 1 else 1.0)
-            # Beside a huge value others may be the same: points that coincide are merged here, too.
+            # Beside a huge value others may coincide after scaling: these are merged here, too.
             distinct, merged = np.unique(gap / scale[-1], return_inverse=True)
             self.code.append(merged[code])
             self.value.append(distinct)
@@ -175,7 +175,7 @@ class _Sample:
         clusters = clusterer(points, mass, number)
         clusters = clusters.take(np.lexsort(clusters.centres.T[::-1]))
         used, label = np.unique(np.argmax(clusters.scores(points), axis=1), return_inverse=True)
-        # Rounded, and the first of equals wins: the last bits of a sum must not choose between two subspaces.
+        # Rounded, and the first of equals is chosen: rounding errors must not decide between two subspaces.
         return round(separation(label[key], self.noise, self.domain, self.weight), 9), clusters.take(used)
 
     def best_subspace(self, number: int, max_features: int, among: Sequence[int]) -> tuple[int, ...]:

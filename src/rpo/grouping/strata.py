@@ -50,8 +50,8 @@ class NamedStrata:
 class Strata:
     """Strata found by search: regions of the subspace of a few features.
 
-    `labels` are the strata of the rows the search was given; `assign` places any other row. `features` are the
-    columns of the subspace, `score` how well it separates noise and density: 0 for chance (`grouping.score`).
+    `labels` are the strata of the rows that were searched; `assign` places any other row. `features` are the columns of
+    the subspace, `score` how well it separates noise and density: 0 on average for random strata (`separation`).
     """
 
     labels: NDArray[np.intp]
@@ -202,7 +202,7 @@ def check_grouping(grouping: Any, *, classes: bool, given: bool = False) -> Grou
 def codes(labels: ArrayLike, what: str = "labels", n: int | None = None) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Encode labels of any kind as integers 0, 1, …; also return the sorted labels.
 
-    An error is raised unless there is one label per row, `n` of them if given.
+    Raise an error unless there is one label per row, `n` of them if given.
 
     >>> code, label = codes(["b", "a", "b"])
     >>> code.tolist(), label.tolist()
@@ -210,7 +210,7 @@ def codes(labels: ArrayLike, what: str = "labels", n: int | None = None) -> tupl
     """
     array = np.asarray(labels)
     if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
-        array = array.astype(np.float64)  # no index holds the others, nor JSON
+        array = array.astype(np.float64)  # other widths fit neither into an index nor into JSON
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or n not in (None, len(array)):
@@ -220,6 +220,6 @@ def codes(labels: ArrayLike, what: str = "labels", n: int | None = None) -> tupl
         raise InputError(f"{what} is missing in {missing} of {len(array)} rows: every row needs a label")
     try:
         code, known = pd.factorize(array, sort=True)
-    except TypeError:  # labels of several kinds have no order but that of their text
+    except TypeError:  # labels of mixed types are ordered by their text
         code, known = pd.factorize(np.array([str(value) for value in array], dtype=object), sort=True)
     return code.astype(np.intp), np.asarray(known)
