@@ -12,10 +12,10 @@ from scipy.special import softmax
 
 Array = NDArray[np.float64]
 
-STEPS = 200  # of expectation and maximisation
-CLOSE = 1e-6  # relative change of all variances that ends it
-LEAST = 1e-12  # of a variance, relative to the largest
-NEWTON, HALVED = 12, 10  # steps, and how often one that does not help is halved
+STEPS = 200  # maximum number of EM iterations
+CLOSE = 1e-6  # relative change of all variances at convergence
+LEAST = 1e-12  # smallest variance, relative to the largest
+NEWTON, HALVED = 12, 10  # maximum number of steps, and of halvings of a step
 
 
 class Effects(NamedTuple):
@@ -108,8 +108,8 @@ def class_effects(
     >>> rng = np.random.default_rng(0)
     >>> domain = np.repeat(np.arange(100), 50)
     >>> label = (rng.random(5000) < 1 / (1 + np.exp(-1.5 * rng.normal(size=100)[domain]))).astype(int)
-    >>> found = class_effects(np.zeros((5000, 2)), label, np.ones(5000), domain)
-    >>> bool(0.8 < np.sqrt(2 * found.variance[0]) < 2)  # of the difference between two offsets
+    >>> effects = class_effects(np.zeros((5000, 2)), label, np.ones(5000), domain)
+    >>> bool(0.8 < np.sqrt(2 * effects.variance[0]) < 2)  # of the difference between two offsets
     True
     """
     classes = log_odds.shape[1]

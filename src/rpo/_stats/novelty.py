@@ -9,7 +9,7 @@ from rpo._stats.scale import between
 
 Array = NDArray[np.float64]
 
-SLIGHT = 0.1  # deviations of a figure within domains: less than that is no shift, however alike domains are
+SLIGHT = 0.1  # standard deviations within domains: smaller differences never count as a shift
 
 
 class Shift(NamedTuple):
@@ -46,7 +46,7 @@ def shift(known: Array, known_rows: Array, new: Array, new_rows: float, unit: Ar
     number = len(known)
     if number < 3:
         return Shift(np.zeros(len(new)), np.zeros((number, len(new))))
-    # About the mean of all, where squares lose nothing.
+    # Relative to the mean of all, for numerical accuracy.
     centre = known.mean(0)
     d = known - centre
     first, second, left = d.sum(0), (d**2).sum(0), (unit / known_rows[:, None])

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
-PRIOR = 2.25  # variance of a domain's own log odds before its labels are seen: one and a half, squared
+PRIOR = 2.25  # prior variance of a domain's log odds: 1.5 squared
 _STEPS = 50
 
 
@@ -69,7 +69,7 @@ def recalibration(
         gap = truth - p
         pull = np.column_stack([np.bincount(e, w * gap[:, c], n_domains) for c in range(classes)]) - own / PRIOR
         curve = np.column_stack([np.bincount(e, w * p[:, c] * (1 - p[:, c]), n_domains) for c in range(classes)])
-        # The classes' pulls add up: a full step in each of two classes would be a double one.
+        # The steps of the classes add up: a full step in each of two classes would be a double one.
         step = pull / (curve + 1 / PRIOR) * ((classes - 1) / classes)
         own = own + np.clip(step, -2.0, 2.0)
         own -= own.mean(1, keepdims=True)
