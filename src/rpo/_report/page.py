@@ -1,8 +1,8 @@
 """The data-quality page: sections rendered into one self-contained HTML file.
 
-The heat map and the intervals are HTML and SVG of the template's own, not pictures: their text can be searched, sorted,
-read aloud and restyled for the dark, and 85 domains take 100 kB where drawn letters take a megabyte. `Quality.figure`
-gives the same heat map as a matplotlib figure.
+The heat map and the intervals are HTML and SVG, not pictures: their text can be searched, sorted, read aloud and
+restyled for dark mode, and 85 domains take 100 kB instead of a megabyte. `Quality.figure` returns the heat map as a
+matplotlib figure.
 """
 
 import base64
@@ -48,7 +48,8 @@ def render(
 ) -> str:
     """Render the page as text, shortened to stay below 1.5 MB.
 
-    With a `check` of a new table, that comes first; without its target there is nothing else (`found` is None).
+    A `check` of a new table comes first; if the table has no target it is alone (`judgement` is None). A `model` or a
+    `comparison` adds its performance on held-out domains.
     """
     rows = {} if judgement is None else {"rows": f"{len(judgement.weight):,}"}
     for shorter in (1, 2, 4, 16):

@@ -52,7 +52,7 @@ def section(check: CheckResult, shorter: int) -> dict[str, Any]:
     error = "error" in domains
     size = check.columns[[name for name in ("level", "spread", "relation") if name in check.columns]].abs().max(axis=1)
     columns = check.columns.assign(size=size, several=len(check.domains) > 1)
-    if len(check.domains) > 1:  # of many domains, what stands out
+    if len(check.domains) > 1:  # of several domains, only columns that stand out
         columns = columns[columns["shifted"] | (columns["missing"] > 0) | (columns["unseen"] > 0)]
         columns = columns.sort_values("size", ascending=False, kind="stable")
     shown = columns.head(MOST_COLUMNS // shorter)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 MOST, MOST_SAID, MOST_DOMAINS = 300, 30, 60
 MOST_DOWN, MOST_ACROSS = 300, 100
-GAPS = (0.0, 0.05, 0.2, 0.5, 0.9)  # shares missing from which on a cell is darker
+GAPS = (0.0, 0.05, 0.2, 0.5, 0.9)  # shares of missing values at which cells get darker
 SHIFTS = (0.2, 0.5, 1.0, 2.0)  # standardised differences, likewise
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 MOST, MOST_COLUMNS = 100, 30
 FAR = 3.0  # times the usual noise: rows below it are ordinary
-MOST_WEIGHTS = 30_000  # rows; for more, the file would be most of the page
+MOST_WEIGHTS = 30_000  # rows; with more, the file would dominate the page
 PREFIX = "column "
 
 

@@ -32,7 +32,7 @@ def _figure(name: str, value: float | None) -> str:
     if value is None:
         return "cannot tell"
     if name == "variance explained" and value <= 0:
-        return "none"  # of rows not seen, the columns say less than the mean does
+        return "none"  # held-out rows are predicted worse than by the mean
     if name in SHARES:
         return percent(value)
     return number(int(value)) if value.is_integer() else number(value, decimals([value]))
