@@ -72,7 +72,7 @@ class _Domain(DomainEstimator):
         inner = {name.removeprefix(NESTED): value for name, value in params.items() if name.startswith(NESTED)}
         super().set_params(**{name: value for name, value in params.items() if not name.startswith(NESTED)})
         if inner:
-            self.hyperparameters = {**(self.hyperparameters or {}), **inner}  # a name that is none, `fit` refuses
+            self.hyperparameters = {**(self.hyperparameters or {}), **inner}  # `fit` refuses unknown names
         return self
 
 

@@ -25,7 +25,7 @@ class Ready:
     numbers: dict[str, float]
     options: dict[str, Any]
     first: State | None
-    """What a first stage gave that was trained for the search of strata."""
+    """Result of the first stage, if one was trained to search for strata."""
 
     def train(
         self,
@@ -47,7 +47,7 @@ class Ready:
         )
 
 
-def validation_rows(validation: Any) -> tuple[Inputs, Any, Any]:
+def split_validation(validation: Any) -> tuple[Inputs, Any, Any]:
     """Return X, y and domains of validation rows; domains are None if not given."""
     if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
         raise InputError("validation must be a tuple (X, y) or (X, y, domains)")

@@ -14,15 +14,15 @@ from torch import Tensor
 from rpo._networks.base import DomainEstimator
 from rpo._networks.domain_estimators import NESTED
 from rpo._networks.fetched import Inputs, as_source
-from rpo._networks.ready import Ready, validation_rows
-from rpo.engine.data import Data, fold_of_rows
+from rpo._networks.ready import Ready, split_validation
+from rpo.engine.data import Data, assign_folds
 from rpo.exceptions import InputError
 from rpo.functional.domains import domain_mean
 from rpo.functional.losses import sample_loss
 
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]
 Validation = tuple[Inputs, ArrayLike] | tuple[Inputs, ArrayLike, ArrayLike]
-PARTS = 5  # of the rows, one is kept for validation
+PARTS = 5  # one of so many parts of the rows is held out
 
 
 def sweep(
@@ -111,7 +111,7 @@ def hold_out(X: Inputs, weight: ArrayLike | None) -> NDArray[np.bool_]:
     source = as_source(X)
     rows = torch.as_tensor(np.asarray(X, dtype=np.float64)) if source is None else source
     ones = torch.ones(len(rows)) if weight is None else torch.as_tensor(np.asarray(weight, dtype=float))
-    held: NDArray[np.bool_] = (fold_of_rows(rows, ones, PARTS) == 0).numpy()
+    held: NDArray[np.bool_] = (assign_folds(rows, ones, PARTS) == 0).numpy()
     return held
 
 
@@ -121,7 +121,7 @@ def _same_rows(data: Data, held: NDArray[np.bool_]) -> Data:
 
 def _other_rows(model: DomainEstimator, data: Data, validation: Validation | None) -> Data:
     """Convert the user's validation rows for the model."""
-    return model.rows_like(data, *validation_rows(validation))
+    return model.rows_like(data, *split_validation(validation))
 
 
 def _by_options(ready: Ready, model: DomainEstimator, combinations: list[dict[str, Any]]) -> list[list[int]]:
