@@ -40,14 +40,14 @@ KEPT_BYTES = 128 * 2**20
 PROBLEMS: dict[str, Callable[..., Problem]] = {}
 
 # Loaders that stand elsewhere, by the module that registers them: it is imported when one is asked for, in whichever
-# process, so that tables need no digits and digits no photos.
+# process, so that tables need no images.
 ELSEWHERE = {
     "table": "rpo._comparing.table_problem",
-    "colored": "rpo_lab.digit_problems",
-    "colored-twice": "rpo_lab.digit_problems",
-    "digits": "rpo_lab.digit_problems",
-    "photos": "rpo_lab.photo_problems",
-    "nico": "rpo_lab.photo_problems",
+    "colored": "rpo_lab.image_problems",
+    "colored-twice": "rpo_lab.image_problems",
+    "digits": "rpo_lab.image_problems",
+    "photos": "rpo_lab.image_problems",
+    "nico": "rpo_lab.image_problems",
     "real": "rpo_lab.real.problem",
 }
 
