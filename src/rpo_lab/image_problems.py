@@ -138,7 +138,8 @@ def _inputs(data: Photos, inputs: Inputs, backbone: str, size: int) -> NDArray[n
     if inputs == "features":
         train = data.rows("train")
         x = extract(data.album, data.picture, backbone=backbone, progress=False)
-        return (x - x[train].mean(axis=0)) / (x[train].std(axis=0) + 1e-6)
+        standard: NDArray[np.float32] = (x - x[train].mean(axis=0)) / (x[train].std(axis=0) + 1e-6)
+        return standard
     if inputs == "pixels":
         pixels = data.album.pixels(data.picture, size)
         return pixels.transpose(0, 3, 1, 2).astype(np.float32) / 127.5 - 1
