@@ -54,7 +54,7 @@ class Convolution(nn.Module):
         self.kernel, self.stride = kernel, stride
 
     def forward(self, x: Tensor) -> Tensor:
-        """Without activation."""
+        """Compute the output, without activation."""
         pad = [max((-(-n // self.stride) - 1) * self.stride + self.kernel - n, 0) for n in (x.shape[3], x.shape[2])]
         if any(pad):
             x = F.pad(x, [side for p in pad for side in (p // 2, p - p // 2)])
@@ -75,7 +75,7 @@ class Block(nn.Module):
         self.adds = stride == 1 and inputs == outputs
 
     def forward(self, x: Tensor) -> Tensor:
-        """The block's output."""
+        """Compute the block's output."""
         narrowed: Tensor = self.layers(x)
         return narrowed + x if self.adds else narrowed
 

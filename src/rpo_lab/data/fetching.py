@@ -61,7 +61,7 @@ def verified(data: bytes, checksum: str, what: str, remedy: str) -> bytes:
 
 @dataclass(frozen=True)
 class FileSet:
-    """A data set of a few files with the SHA-256 of each; `place` is its folder in the cache, `name` what users type."""
+    """A data set of a few files with their SHA-256; `place` is its folder in the cache, `name` what users type."""
 
     title: str
     name: str
