@@ -157,9 +157,9 @@ def ladder_lines(studies: Mapping[str, Study], records: Mapping[str, Record]) ->
 
 
 def _accuracies(study: Study, row: Row, setting: Setting, records: Mapping[str, Record]) -> dict[int, float]:
-    found = {}
+    accuracies = {}
     for seed in study.seeds:
         measured = records[study.candidates(row, setting, seed)[0].digest].measured
         if measured is not None:
-            found[seed] = measured.test[setting.test][setting.metric]
-    return found
+            accuracies[seed] = measured.test[setting.test][setting.metric]
+    return accuracies

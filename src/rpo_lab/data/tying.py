@@ -170,11 +170,11 @@ class _Stock:
     def _take(self, label: int, context: int, number: int) -> list[int]:
         """Take pictures from each kind in turn, as long as it has any."""
         kinds = self.left[label, context]
-        there = sum(map(len, kinds))
-        if there < number:
+        left = sum(map(len, kinds))
+        if left < number:
             raise InputError(
                 f"{number} pictures of {LABELS[label]}s {self.album.contexts[context]} are needed "
-                f"and {there} are left: ask for fewer rows"
+                f"and {left} are left: ask for fewer rows"
             )
         taken: list[int] = []
         while len(taken) < number:

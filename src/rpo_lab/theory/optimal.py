@@ -92,10 +92,10 @@ def best_lambda(risk: Callable[[float], Risk]) -> tuple[float, float]:
         >>> lowest <= expected_risk(p, 0.0, 1.1 * lam, 1.0).risk
         True
     """
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         lambda log: np.log(risk(float(np.exp(log))).risk), bounds=_SEARCH, method="bounded", options={"xatol": 1e-4}
     )
-    return float(np.exp(found.x)), float(np.exp(found.fun))
+    return float(np.exp(minimum.x)), float(np.exp(minimum.fun))
 
 
 def optimal_rho(
