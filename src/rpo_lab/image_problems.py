@@ -1,7 +1,5 @@
 """Images as a run needs them: coloured digits, and photos as features of a frozen backbone or as pixels."""
 
-import inspect
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -89,30 +87,15 @@ def _coloured(drawn: ColoredDigits, weight: Array, seed: int) -> Problem:
     return Problem(part(train, drawn.domain[train]), part(validation, drawn.domain[validation]), tests)
 
 
-def _options(source: Callable[..., Photos], **more: Any) -> Callable[[Callable[..., Problem]], Callable[..., Problem]]:
-    """Give a loader the options of the data set it draws from, and more."""
-
-    def decorate(loader: Callable[..., Problem]) -> Callable[..., Problem]:
-        known = inspect.signature(source).parameters | {
-            name: inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
-            for name, default in more.items()
-        }
-        given = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in known.values()]
-        loader.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
-        return loader
-
-    return decorate
-
-
 @problem("photos")
-@_options(photos, inputs="features", backbone="lite0", size=32)
+@same_options(photos, inputs="features", backbone="lite0", size=32)
 def photo_problem(*, inputs: Inputs, backbone: str, size: int, **options: Any) -> Problem:
     """Draw the stand-in for NICO (`rpo_lab.data.photos`)."""
     return as_problem(photos(**options), inputs, backbone, size)
 
 
 @problem("nico")
-@_options(nico, root="", inputs="features", backbone="lite0", size=32)
+@same_options(nico, root="", inputs="features", backbone="lite0", size=32)
 def nico_problem(*, root: str, inputs: Inputs, backbone: str, size: int, **options: Any) -> Problem:
     """Draw NICO from a folder (`rpo_lab.data.nico`)."""
     return as_problem(nico(root, **options), inputs, backbone, size)

@@ -119,11 +119,16 @@ def _judged(data: DataSpec, seed: int) -> Problem:
     return judged(load(DataSpec(name=data.name, options=data.options), seed), data.judged, seed)
 
 
-def same_options(source: Callable[..., Any]) -> Callable[[Callable[..., Problem]], Callable[..., Problem]]:
-    """Give a loader the signature of the function it passes its options to."""
+def same_options(source: Callable[..., Any], **more: Any) -> Callable[[Callable[..., Problem]], Callable[..., Problem]]:
+    """Give a loader the options of the function it passes them to, and more with their defaults."""
 
     def decorate(loader: Callable[..., Problem]) -> Callable[..., Problem]:
-        loader.__signature__ = inspect.signature(source)  # type: ignore[attr-defined]
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        own = {name: inspect.Parameter(name, keyword, default=default) for name, default in more.items()}
+        options = {**inspect.signature(source).parameters, **own}
+        loader.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [option.replace(kind=keyword) for option in options.values()]
+        )
         return loader
 
     return decorate
