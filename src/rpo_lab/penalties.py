@@ -1,7 +1,5 @@
 """The penalties that RPO finds: η by domain, ρ by domain and digit, beside the setting they are found in."""
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +20,7 @@ from rpo_lab.runner.drawing import WIDTH
 from rpo_lab.runner.figures import MOST_PANELS
 from rpo_lab.runner.page import link, put
 from rpo_lab.runner.problems import load
+from rpo_lab.runner.render import csv_text, markdown
 from rpo_lab.runner.specification import DataSpec
 from rpo_lab.runner.study import get_profile
 
@@ -151,9 +150,9 @@ def found_in(
         raise InputError("the records do not contain penalties: use those of this study") from None
 
 
-def lines_of(found: Sequence[FoundPenalties]) -> list[dict[str, Any]]:
+def lines_of(found: Sequence[FoundPenalties]) -> list[dict[str, str]]:
     """A line for each setting: means and deviations of η, mean ρ of bad and good cells, in how many seeds they show."""
-    lines = []
+    lines: list[dict[str, str]] = []
     for one in found:
         n = len(one.eta)
         domain = one.domain_found
@@ -179,25 +178,21 @@ def _deviation(values: NDArray[np.float64]) -> str:
 
 def to_csv(found: Sequence[FoundPenalties]) -> str:
     """One line for each setting, seed, domain and digit."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["setting", "seed", "domain", "digit", "bad", "eta", "rho"])
-    for one in found:
-        for seed, e, k in np.ndindex(one.rho.shape):
-            values = (f"{one.eta[seed, e]:.6g}", f"{one.rho[seed, e, k]:.6g}")
-            writer.writerow([one.setting.number, seed, e, k, int(one.bad[e, k]), *values])
-    return text.getvalue()
+    lines = [
+        [one.setting.number, seed, e, k, int(one.bad[e, k]), f"{one.eta[seed, e]:.6g}", f"{one.rho[seed, e, k]:.6g}"]
+        for one in found
+        for seed, e, k in np.ndindex(one.rho.shape)
+    ]
+    return csv_text(["setting", "seed", "domain", "digit", "bad", "eta", "rho"], lines)
 
 
 def put_on_page(page: "Path", found: Sequence[FoundPenalties], command: str, figure: "Path | None") -> None:
     """The lines as a table, and the figure if there is one."""
     lines = lines_of(found)
-    heads = list(lines[0])
-    parts = [f"Made by `{command}`.", "", f"| {' | '.join(heads)} |", f"|---|{'---:|' * (len(heads) - 1)}"]
-    parts += [f"| {' | '.join(str(value) for value in line.values())} |" for line in lines]
+    blocks = [f"Made by `{command}`.", markdown(list(lines[0]), (list(line.values()) for line in lines))]
     if figure is not None:
-        parts += ["", f"![The penalties found]({link(figure, page)})", "", CAPTION]
-    put(page, "penalties" if figure is not None else "penalties-all", "\n".join(parts))
+        blocks += [f"![The penalties found]({link(figure, page)})", CAPTION]
+    put(page, "penalties" if figure is not None else "penalties-all", "\n\n".join(blocks))
 
 
 def penalties_figure(found: Sequence[FoundPenalties]) -> "Figure":

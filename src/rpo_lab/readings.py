@@ -5,8 +5,6 @@ small digits, all of them or a balanced half, are run by RPO, its halves, its co
 paired over seeds, and p-values corrected by Holm for all comparisons of a metric.
 """
 
-import csv
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,17 +16,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import JsonValue
 
-from rpo._stats.significance import SURE, compare, holm
-from rpo.exceptions import InputError
+from rpo._stats.significance import SURE, holm
 from rpo_lab.cmnist import BATCH, FAIR, HIDDEN, LIP, PEN, PERMUTED, RPO, SAME_FORM, UNIFORM, comparison, fair, literal
 from rpo_lab.runner.drawing import FAINT, INKS, WIDTH
+from rpo_lab.runner.page import fold, link, made_by, put
+from rpo_lab.runner.render import csv_text, markdown
 from rpo_lab.runner.results import make_results, seeds_text
 from rpo_lab.runner.selection import get_rule
 from rpo_lab.runner.specification import DataSpec, Run, Training
 from rpo_lab.runner.store import Record
-from rpo_lab.runner.study import Row, Setting, Study
+from rpo_lab.runner.study import Row, Setting, Study, get_profile
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.figure import Figure
 
 IRM = "IRM + lip"
@@ -184,9 +185,9 @@ class Readings:
                 key = dict(reading)[STEPS.name], dict(reading)[FORM.name]
                 setting = label_of(reading, metric)
                 own = tables[key].cell(RPO, setting)
-                for rival in RIVALS[self._rule(key[1])]:
-                    places.append((reading, rival, own, tables[key].cell(rival, setting)))
-            p = [compare(other.values, own.values).p_paired for *_, own, other in places]
+                rivals = ((rival, tables[key].cell(rival, setting)) for rival in RIVALS[self._rule(key[1])])
+                places += [(reading, rival, own, other) for rival, other in rivals]
+            p = [other.comparison.p_paired if other.comparison else None for *_, other in places]
             found += [
                 Compared(reading, rival, metric, own.mean, other.mean, alone, sure)
                 for (reading, rival, own, other), alone, sure in zip(places, p, holm(p), strict=True)
@@ -219,13 +220,9 @@ def readings(profile: str = "quick", *, seeds: int | None = None) -> Readings:
     >>> len(study.every), len(study.runs())
     (12, 96)
     """
-    if profile not in PROFILES:
-        raise InputError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
-    if seeds is not None and seeds < 2:
-        raise InputError(f"seeds must be at least 2 (a standard deviation needs two values), got {seeds}")
-    size = PROFILES[profile]
+    size = get_profile(PROFILES, profile, seeds)
     data = tuple(factor.first(count) for factor, count in zip(FACTORS, size.levels, strict=False))
-    return Readings((*data, Factor(STEPS.name, size.steps), FORM), tuple(range(seeds or size.seeds)), size.half)
+    return Readings((*data, Factor(STEPS.name, size.steps), FORM), tuple(range(size.seeds)), size.half)
 
 
 def tally(found: Sequence[Compared]) -> dict[str, int]:
@@ -290,47 +287,41 @@ def answer(found: Sequence[Compared]) -> list[str]:
 
 def table_by_rival(found: Sequence[Compared]) -> str:
     """A line a rival."""
-    lines: list[str] = []
-    for rival, counts in tallies(found).items():
-        if not lines:
-            lines = [f"| against | {' | '.join(counts)} |", f"|---|{'---:|' * len(counts)}"]
-        lines.append(f"| {rival} | {' | '.join(map(str, counts.values()))} |")
-    return "\n".join(lines)
+    counts = tallies(found)
+    heads = ["against", *next(iter(counts.values()))]
+    return markdown(heads, ([rival, *map(str, line.values())] for rival, line in counts.items()))
 
 
 def table_by_level(study: Readings, found: Sequence[Compared]) -> str:
     """A line a level of each factor: what it changes for RPO and IRM + lip, and how RPO then stands."""
     heads = ["", "RPO", IRM, "better", "worse", "better than halves", "better than controls", "readings"]
-    lines = [f"| {' | '.join(heads)} |", f"|---|{'---:|' * (len(heads) - 1)}"]
+    lines: list[list[str]] = []
     for factor in study.factors:
-        lines.append(f"| *{factor.name}* |{' |' * (len(heads) - 1)}")
+        lines.append([f"*{factor.name}*"])
         for level in factor.levels:
-            some = [one for one in found if dict(one.reading)[factor.name] == level]
-            own = of(some, "accuracy", IRM)
-            halves, controls = (len(best_readings(some, "accuracy", *names)) for names in ((PEN, LIP), CONTROLS))
-            texts = [
-                f"{fmean(one.own for one in own):.3f}",
-                f"{fmean(one.other for one in own):.3f}",
-                *(str(sum(one.sure and sign * one.difference > 0 for one in own)) for sign in (1, -1)),
-                str(halves),
-                str(controls),
-                str(len(own)),
-            ]
-            lines.append(f"| {level} | {' | '.join(texts)} |")
-    return "\n".join(lines)
+            chosen = [one for one in found if dict(one.reading)[factor.name] == level]
+            own = of(chosen, "accuracy", IRM)
+            means = (fmean(one.own for one in own), fmean(one.other for one in own))
+            counts = [sum(one.sure and sign * one.difference > 0 for one in own) for sign in (1, -1)]
+            counts += [len(best_readings(chosen, "accuracy", *names)) for names in ((PEN, LIP), CONTROLS)]
+            lines.append([level, *(f"{mean:.3f}" for mean in means), *map(str, [*counts, len(own)])])
+    return markdown(heads, lines).replace("| |", "|  |", 1)  # as the published page has it
 
 
 def to_csv(study: Readings, found: Sequence[Compared]) -> str:
     """One line for each reading, rival and metric."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    names = [factor.name for factor in study.factors]
-    writer.writerow([*names, "rival", "metric", "RPO", "other", "difference", "p_paired", "p_holm"])
+    heads = [factor.name for factor in study.factors]
+    lines = []
     for one in found:
         values = [f"{value:.6g}" for value in (one.own, one.other, one.difference)]
         values += ["" if p is None else f"{p:.3g}" for p in (one.p_paired, one.p)]
-        writer.writerow([*(dict(one.reading)[name] for name in names), one.rival, one.metric, *values])
-    return text.getvalue()
+        lines.append([*(dict(one.reading)[name] for name in heads), one.rival, one.metric, *values])
+    return csv_text([*heads, "rival", "metric", "RPO", "other", "difference", "p_paired", "p_holm"], lines)
+
+
+def put_on_page(page: "Path", study: Readings, found: Sequence[Compared], command: str, *files: "Path") -> None:
+    """Put the answer, tables and figure on a page; `files` are the figure and the table of all comparisons."""
+    put(page, "readings", section(study, found, command, *(link(path, page) for path in files)))
 
 
 def section(study: Readings, found: Sequence[Compared], command: str, figure: str, table: str) -> str:
@@ -338,38 +329,28 @@ def section(study: Readings, found: Sequence[Compared], command: str, figure: st
     kinds = " × ".join(f"{len(factor.levels)}" for factor in study.factors)
     if study.half:
         kinds = f"a half of {kinds}, in which every two choices occur together equally often"
-    return "\n".join(
-        [
-            *(f"- {line}" for line in answer(found)),
-            "",
-            f"Number of readings, by accuracy (significant: p < {SURE}, paired over seeds, Holm correction for all):",
-            "",
-            table_by_rival(found),
-            "",
-            "What each choice changes: mean accuracy over its readings, and the number of those in which RPO is "
-            f"significantly better or worse than {IRM}, better than both halves, and better than all controls.",
-            "",
-            table_by_level(study, found),
-            "",
-            f"![{TITLE}]({figure})",
-            "",
-            "*Accuracy of RPO minus that of the rival. Dark: significant after the correction. Bars: medians.*",
-            "",
-            f"[All readings, rivals and p-values as CSV]({table})",
-            "",
-            '<details markdown="1"><summary>Protocol and seeds</summary>',
-            "",
-            f"- made by `{command}`; with the study's file of records (`--records FILE`) in seconds, without training",
-            f"- {len(study.every)} readings ({kinds}), seeds {seeds_text(study.seeds)}, {len(study.runs()):,} runs",
-            "- differences paired over seeds (each seed has its own domains), two-sided t-test, corrected by Holm for "
-            f"all comparisons of a metric; significant: p < {SURE}",
-            f"- scikit-learn's digits, hidden layers {', '.join(map(str, HIDDEN))}, {BATCH} rows per domain and step",
-            f"- equal tuning: {FAIR['scheme']} penalties in means, two strengths each; to the letter: sums, "
-            "Proposition 1 as printed",
-            "",
-            "</details>",
-        ]
-    )
+    protocol = [
+        made_by(command),
+        f"- {len(study.every)} readings ({kinds}), seeds {seeds_text(study.seeds)}, {len(study.runs()):,} runs",
+        "- differences paired over seeds (each seed has its own domains), two-sided t-test, corrected by Holm for "
+        f"all comparisons of a metric; significant: p < {SURE}",
+        f"- scikit-learn's digits, hidden layers {', '.join(map(str, HIDDEN))}, {BATCH} rows per domain and step",
+        f"- equal tuning: {FAIR['scheme']} penalties in means, two strengths each; to the letter: sums, "
+        "Proposition 1 as printed",
+    ]
+    blocks = [
+        "\n".join(f"- {line}" for line in answer(found)),
+        f"Number of readings, by accuracy (significant: p < {SURE}, paired over seeds, Holm correction for all):",
+        table_by_rival(found),
+        "What each choice changes: mean accuracy over its readings, and the number of those in which RPO is "
+        f"significantly better or worse than {IRM}, better than both halves, and better than all controls.",
+        table_by_level(study, found),
+        f"![{TITLE}]({figure})",
+        "*Accuracy of RPO minus that of the rival. Dark: significant after the correction. Bars: medians.*",
+        f"[All readings, rivals and p-values as CSV]({table})",
+        fold(protocol, "Protocol and seeds"),
+    ]
+    return "\n\n".join(blocks)
 
 
 def figure_of(found: Sequence[Compared]) -> "Figure":
@@ -384,12 +365,12 @@ def figure_of(found: Sequence[Compared]) -> "Figure":
     for axis, form in zip(axes, forms, strict=True):
         axis.axvline(0, color="#555555", linewidth=0.9)
         for place, rival in enumerate(rivals):
-            some = [one for one in chosen if one.rival == rival and dict(one.reading)[FORM.name] == form]
+            own = [one for one in chosen if one.rival == rival and dict(one.reading)[FORM.name] == form]
             for sure, ink in ((False, FAINT), (True, INKS[0])):
-                x = [one.difference for one in some if one.sure is sure]
+                x = [one.difference for one in own if one.sure is sure]
                 axis.plot(x, [place] * len(x), "o", color=ink, markersize=4, alpha=0.55, linewidth=0)
-            if some:
-                middle = float(np.median([one.difference for one in some]))
+            if own:
+                middle = float(np.median([one.difference for one in own]))
                 axis.plot([middle] * 2, [place - 0.3, place + 0.3], color=INKS[1], linewidth=2)
         axis.set_title(form.replace(", ", ",\n"), fontsize=9, loc="left")
         axis.tick_params(axis="x", labelsize=8)

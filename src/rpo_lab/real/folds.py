@@ -1,23 +1,34 @@
-"""A fold of a real table: training domains with what is planted there, and the domains held out."""
+"""A fold of a real table: training domains with what is planted there, and the domains held out.
+
+Learners get it as tables; networks as a data set of the engine.
+"""
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from rpo._comparing.table_learners import part
+from rpo._comparing.table_problem import found_strata
+from rpo._networks.array_inputs import weighted_moments
 from rpo._table import prepare
 from rpo._table.columns import Column
 from rpo._table.table import Table
+from rpo.engine.data import Data, make_data
+from rpo.functional.losses import Task
+from rpo.grouping.strata import chosen_grouping
 from rpo_lab.data.real import load_real
-from rpo_lab.real.planting import CONFOUNDER, SETTINGS, plant, setting_of
+from rpo_lab.real.planting import CONFOUNDER, SETTINGS, plant
+from rpo_lab.runner.problems import Problem, problem
 
 Array = NDArray[np.float64]
 FOLDS, MOST_ALONE = 5, 8  # up to eight domains are held out one at a time
 MANY = 40  # domains that a sample keeps, if there are so many: fewer rows of each, not fewer of them
 DOMAIN = "(domain)"
+KEPT = 4_000  # strata of folds: ten kilobytes each, and several methods ask for the same
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +108,7 @@ def make_fold(table: str, setting: str, fold: int, rows: int, seed: int) -> Fold
     held = held_out(ready, fold, seed)
     inside, outside = part(ready, ~held), part(ready, held)
     rng = np.random.default_rng([seed, fold, list(SETTINGS).index(setting)])
-    planted = plant(setting_of(setting), inside, len(outside.y), rng)
+    planted = plant(setting, inside, len(outside.y), rng)
     kept = np.zeros(len(inside.y), dtype=bool)
     kept[planted.kept] = True
     train = part(inside, kept)
@@ -116,3 +127,59 @@ def wider(ready: Table, column: Array) -> Table:
         X=np.column_stack([ready.X, column]),
         columns=(*ready.columns, Column(name=CONFOUNDER, kind="number")),
     )
+
+
+def codes(fold: Fold) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
+    """Classes as numbers, of training and held-out rows, and how many there are."""
+    classes, code = np.unique(np.concatenate([fold.train.y, fold.held.y]), return_inverse=True)
+    return code[: len(fold.train.y)], code[len(fold.train.y) :], len(classes)
+
+
+def domain_codes(fold: Fold) -> NDArray[np.int64]:
+    """The training domain of each row, as a number."""
+    return np.unique(fold.train.domains, return_inverse=True)[1].astype(np.int64)
+
+
+@problem("real")
+def real(
+    *,
+    table: str = "exam",
+    setting: str = "as-they-are",
+    fold: int = 0,
+    rows: int = 1_500,
+    strata: bool = False,
+    seed: int = 0,
+) -> Problem:
+    """One fold: nothing is chosen by networks here, so all training rows are trained on, and are the validation's."""
+    made = make_fold(table, setting, fold, rows, seed)
+    mean, scale = weighted_moments(made.train.X, np.ones(len(made.train.y)))
+    task: Task = "regression"
+    targets: tuple[NDArray[Any], NDArray[Any]]
+    n_classes = 0
+    if made.classes:
+        inside, outside, n_classes = codes(made)
+        task = "binary" if n_classes == 2 else "multiclass"
+        kind = np.float64 if n_classes == 2 else np.int64
+        targets, unit = (inside.astype(kind), outside.astype(kind)), 1.0
+    else:
+        y = made.train.y.astype(np.float64)
+        level, size = float(y.mean()), float(y.std())
+        targets = ((y - level) / size, (made.held.y.astype(np.float64) - level) / size)
+        unit = size / made.unit
+    stratum = _strata(table, setting, fold, rows, seed) if strata else np.zeros(len(made.train.y), dtype=np.int64)
+
+    def data(ready: Table, *columns: NDArray[Any]) -> Data:
+        x, y, where, which = map(torch.from_numpy, ((ready.X - mean) / scale, *columns))
+        return make_data(x, y, where, task=task, stratum=which, n_classes=n_classes)
+
+    train = data(made.train, targets[0], domain_codes(made), stratum)
+    nowhere = np.zeros(len(made.held.y), dtype=np.int64)
+    return Problem(train, train, {"test": data(made.held, targets[1], nowhere, nowhere)}, unit)
+
+
+@lru_cache(maxsize=KEPT)
+def _strata(table: str, setting: str, fold: int, rows: int, seed: int) -> NDArray[np.int64]:
+    """The stratum of each training row, as RPO's estimators choose it."""
+    ready = make_fold(table, setting, fold, rows, seed).train
+    everything = np.ones(len(ready.y), dtype=bool)
+    return found_strata(ready, everything, chosen_grouping("auto", classes=ready.task == "classification"), seed)

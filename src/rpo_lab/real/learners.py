@@ -28,7 +28,7 @@ from rpo._io import one_thread
 from rpo._judging import RULES
 from rpo._learners.stack import constant, lightgbm
 from rpo.exceptions import InputError
-from rpo_lab.real.folds import Fold, make_fold
+from rpo_lab.real.folds import Fold, codes, domain_codes, make_fold
 from rpo_lab.runner.outside import Outcome
 from rpo_lab.runner.specification import Run
 from rpo_lab.runner.store import Measured
@@ -129,17 +129,6 @@ def errors(fold: Fold, said: Array) -> dict[str, float]:
     if said.shape[1] == 2 and 0 < truth.sum() < len(truth):
         found["auc"] = float(roc_auc_score(truth, said[:, 1]))
     return found
-
-
-def codes(fold: Fold) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
-    """Classes as numbers, of training and held-out rows, and how many there are."""
-    classes, code = np.unique(np.concatenate([fold.train.y, fold.held.y]), return_inverse=True)
-    return code[: len(fold.train.y)], code[len(fold.train.y) :], len(classes)
-
-
-def domain_codes(fold: Fold) -> NDArray[np.int64]:
-    """The training domain of each row, as a number."""
-    return np.unique(fold.train.domains, return_inverse=True)[1].astype(np.int64)
 
 
 def plain(make: Callable[[bool, int], Any]) -> Callable[[Fold, int], Array]:

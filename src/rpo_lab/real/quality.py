@@ -15,8 +15,8 @@ from rpo._models import QualityClassifier, QualityRegressor
 from rpo._models.decision import PLAIN
 from rpo._networks.by_name import network_named
 from rpo._quality import Quality, judge
-from rpo_lab.real.folds import Fold
-from rpo_lab.real.learners import boosting, codes, domain_codes, installed, measured, timed
+from rpo_lab.real.folds import Fold, codes, domain_codes
+from rpo_lab.real.learners import boosting, installed, measured, timed
 from rpo_lab.runner.outside import Outcome
 from rpo_lab.runner.store import Measured
 

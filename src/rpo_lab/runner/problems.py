@@ -49,7 +49,7 @@ ELSEWHERE = {
     "digits": "rpo_lab.digit_problems",
     "photos": "rpo_lab.photo_problems",
     "nico": "rpo_lab.photo_problems",
-    "real": "rpo_lab.real.problem",
+    "real": "rpo_lab.real.folds",
 }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
+from typing import TypeVar
 
 from pydantic import JsonValue
 
@@ -115,7 +116,10 @@ class Profile:
         return tuple(replace(row, grid=row.grid[: self.grid]) for row in rows)
 
 
-def get_profile(profiles: Mapping[str, Profile], name: str, seeds: int | None = None) -> Profile:
+AnyProfile = TypeVar("AnyProfile")  # a dataclass that has `seeds`
+
+
+def get_profile(profiles: Mapping[str, AnyProfile], name: str, seeds: int | None = None) -> AnyProfile:
     """The profile of that name, with another number of seeds if asked.
 
     >>> get_profile({"quick": Profile(seeds=3, steps=10)}, "quick", seeds=5).seeds
@@ -125,7 +129,7 @@ def get_profile(profiles: Mapping[str, Profile], name: str, seeds: int | None = 
         raise InputError(f"profile must be one of {', '.join(profiles)}, got {name!r}")
     if seeds is not None and seeds < 2:
         raise InputError(f"seeds must be at least 2 (a standard deviation needs two values), got {seeds}")
-    return profiles[name] if seeds is None else replace(profiles[name], seeds=seeds)
+    return profiles[name] if seeds is None else replace(profiles[name], seeds=seeds)  # type: ignore[type-var]
 
 
 def grid(fixed: Mapping[str, Number] | None = None, **tried: tuple[float, ...]) -> tuple[dict[str, Number], ...]:
