@@ -1,4 +1,4 @@
-"""Work shared among processes of this machine: one that dies is replaced, and what it had is done by another."""
+"""Work shared among processes of this machine; one that dies is replaced, and its piece is repeated."""
 
 import os
 import threading
@@ -16,7 +16,7 @@ Done = TypeVar("Done")
 
 
 def shared(work: Callable[[Piece], Done], pieces: Sequence[Piece], jobs: int) -> Iterator[tuple[int, Done]]:
-    """Each piece's number and what `work` makes of it, in the order in which they come; `jobs` processes at the most.
+    """Apply `work` to pieces in up to `jobs` processes; yield the number and result of each as it completes.
 
     Processes talk through pipes: nothing listens on a network. One job is this process itself.
 
@@ -59,7 +59,7 @@ def _pool(work: Callable[[Piece], Done], pieces: dict[int, Piece], jobs: int) ->
 
 
 def _one(work: Callable[[Piece], Done], place: int, piece: Piece, parent: int) -> tuple[int, Done]:
-    """One piece, in a worker that does not outlive the process it works for."""
+    """Apply the work to one piece, in a worker that does not outlive its parent process."""
     _watch(parent)
     return place, work(piece)
 

@@ -6,7 +6,7 @@ from torch import nn
 
 from rpo.exceptions import InputError
 from rpo_lab import nico
-from rpo_lab.data.album import Album
+from rpo_lab.data.pictures import Album
 from rpo_lab.data.tying import corrupted, tied
 from rpo_lab.photo_problems import as_problem
 from rpo_lab.runner.store import Measured, Record

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rpo.exceptions import InputError
-from rpo_lab.data.wheel import fetch_tables
+from rpo_lab.data.real import fetch_tables
 
 ROOT = Path(__file__).parents[2]
 LEVELS = ("0.8", "0.9")

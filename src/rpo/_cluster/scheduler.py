@@ -1,4 +1,4 @@
-"""The scheduler of a Dask cluster: connected to, or one line within seconds.
+"""Connection to the scheduler of a Dask cluster, or a one-line error within seconds.
 
 Nothing heavy is imported here, so that a command can ask before it does anything else.
 """
@@ -16,7 +16,7 @@ PATIENCE = 4.0  # seconds for an answer
 
 
 def connect(address: str, *, default: bool = False) -> "Client":
-    """A client of the scheduler at an address; for libraries that ask Dask for one, the `default`.
+    """Connect to the scheduler at an address; `default` makes the client Dask's default.
 
     >>> connect("nowhere")
     Traceback (most recent call last):
@@ -46,6 +46,6 @@ def connect(address: str, *, default: bool = False) -> "Client":
 
 
 def reached(address: str) -> str:
-    """The address, once somebody answers there: to be known before anything is computed."""
+    """Check that a scheduler answers at the address, before anything is computed; return the address."""
     connect(address).close()  # type: ignore[no-untyped-call]
     return address

@@ -1,4 +1,4 @@
-"""Pieces of work on a Dask cluster: what a lost worker had is done by another, and what ends it all is one line.
+"""Distribution of work over a Dask cluster; pieces of a lost worker are repeated, other failures are one-line errors.
 
 Nothing heavy is imported here: what the work needs comes with it.
 """
@@ -29,7 +29,10 @@ Done = TypeVar("Done")
 def on_cluster(
     address: str, go_on: str = GO_ON
 ) -> Callable[[Callable[[Piece], Done], Sequence[Piece]], Iterator[tuple[int, Done]]]:
-    """Work and pieces to each piece's number and what the work makes of it, by the workers of a cluster."""
+    """Return a function that applies work to pieces on a cluster.
+
+    It yields the number and the result of each piece, in order of completion.
+    """
 
     def spread(work: Callable[[Piece], Done], pieces: Sequence[Piece]) -> Iterator[tuple[int, Done]]:
         with connect(address) as client:
@@ -51,7 +54,9 @@ def mapped(
     go_on: str = GO_ON,
     given: Mapping[str, Any] | None = None,
 ) -> Iterator[tuple[int, Done]]:
-    """Each piece's number and what `work` makes of it, in the order in which they come; `what` a piece is called.
+    """Apply `work` to pieces on a cluster; yield the number and the result of each, in order of completion.
+
+    `what` is the name of a piece in error messages.
 
     `given` are further arguments of the work, which may be futures.
     """
@@ -71,7 +76,7 @@ def mapped(
 
 @contextmanager
 def scheduler_needed(address: str, go_on: str = GO_ON) -> Iterator[None]:
-    """Whatever breaks while the scheduler is asked is one line: it may go between any two questions."""
+    """Turn any failure of the scheduler into a one-line error; it may be lost at any moment."""
     try:
         yield
     except (InputError, TrainingError):
@@ -84,7 +89,7 @@ def scheduler_needed(address: str, go_on: str = GO_ON) -> Iterator[None]:
 
 
 def check_workers(client: "Client", address: str) -> None:
-    """Every worker has this version of RPO; that there is none yet is said, for a queue may take its time."""
+    """Check that every worker has this version of RPO; say so if there is none yet (a queue may take time)."""
     ours = version("rpo")
     found = client.run(_version, on_error="return")
     for worker, theirs in found.items():
@@ -109,7 +114,7 @@ class _Waiting:
         self.seen: float | None = None  # when there last was a worker
 
     def for_one_of(self, done: "Queue[Any]") -> Any:
-        """The next future that is done, one way or another."""
+        """Return the next future that is done, successful or not."""
         while True:
             try:
                 return done.get(timeout=2)
@@ -124,7 +129,7 @@ class _Waiting:
 
 
 def _outcome(future: Any, address: str, what: str, go_on: str) -> Any:
-    """What a piece gave, or one line about why it gave nothing."""
+    """Return the result of a piece, or raise a one-line error if it failed."""
     from distributed import KilledWorker
 
     if future.cancelled() or future.status == "lost":
@@ -150,6 +155,6 @@ def _itself(work: Callable[[Piece], Done]) -> Callable[[Piece], Done]:
 
 
 def _applied(piece: Any, work: Callable[[Any], Any]) -> Any:
-    """One piece on a worker; a worker with several threads still does one at a time."""
+    """Apply the work to one piece on a worker, one piece at a time even if the worker has several threads."""
     with _one_at_a_time:
         return work(piece)

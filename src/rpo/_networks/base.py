@@ -1,4 +1,4 @@
-"""What all estimators share: standardising, training on the engine, predicting."""
+"""Base class of the network estimators: standardising, training on the engine, predicting."""
 
 import os
 import warnings
@@ -37,7 +37,7 @@ DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
 class DomainEstimator(ChecksInput, ABC):
-    """Base of the four estimators; a subclass says which method with which values, and what the target is."""
+    """Base of the four estimators; subclasses define the method with its values, and the kind of target."""
 
     # `domains` and `strata` travel through Pipeline, GridSearchCV and the like as they are.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"domains": True, "strata": True}
@@ -55,15 +55,15 @@ class DomainEstimator(ChecksInput, ABC):
 
     @abstractmethod
     def _method(self) -> tuple[Method, dict[str, Any]]:
-        """The method and the values given for its hyper-parameters."""
+        """Return the method and the values given for its hyper-parameters."""
 
     @abstractmethod
     def _encode_more(self, y: NDArray[Any]) -> NDArray[Any]:
-        """The target of other rows, by what `_encode` found."""
+        """Encode the target of other rows as `_encode` did in `fit`."""
 
     @abstractmethod
     def _encode(self, y: NDArray[Any], weight: Array) -> tuple[Array, Task]:
-        """The target as the engine wants it, and the task."""
+        """Encode the target for the engine; return it with the task."""
 
     def fit(
         self,
@@ -144,7 +144,7 @@ class DomainEstimator(ChecksInput, ABC):
         checkpoint: str | os.PathLike[str] | None = None,
         every: float = 60.0,
     ) -> Ready:
-        """Everything that `fit` with the same arguments trains, checked and prepared."""
+        """Check and prepare everything that `fit` with the same arguments trains."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)  # what another method found in an earlier fit would be taken for this one's
         source = as_source(X)
@@ -174,7 +174,7 @@ class DomainEstimator(ChecksInput, ABC):
     # --- preparing ----------------------------------------------------------------------------------------------
 
     def _moments(self, rows: Rows, weight: Array) -> tuple[Array, Array]:
-        """Mean and deviation of each feature; of all pixels together for inputs that are not tables."""
+        """Compute mean and deviation of each feature, or of all pixels together if inputs are no table."""
         if not self.standardize or isinstance(rows, Source):
             return np.zeros(1), np.ones(1)
         if rows.ndim == 2:
@@ -192,7 +192,7 @@ class DomainEstimator(ChecksInput, ABC):
         )
 
     def _precision(self, rows: Rows) -> str:
-        """What the training computes in."""
+        """Return the name of the type that the training computes in."""
         if self.dtype == "auto":
             if self.device.startswith("mps"):
                 return "float32"
@@ -208,13 +208,13 @@ class DomainEstimator(ChecksInput, ABC):
         return self.dtype
 
     def _inputs(self, rows: Rows, dtype: str) -> torch.Tensor | Source:
-        """The rows as the engine takes them."""
+        """Convert rows to the engine's inputs."""
         if isinstance(rows, Source):
             return rows.to(torch.device("cpu"), DTYPES[dtype])
         return torch.from_numpy(self._standardized(rows, dtype))
 
     def _standardized(self, rows: NDArray[Any], dtype: str) -> NDArray[Any]:
-        """The rows as the network sees them; those of a file go into a file."""
+        """Standardise rows; those of a memory-mapped file are written to a file."""
         found: NDArray[Any] = (on_disk if is_mapped(rows) else np.empty)(rows.shape, dtype)
         with np.errstate(over="ignore"):  # the prediction of such a row is refused
             for some in blocks(len(rows)):
@@ -256,7 +256,7 @@ class DomainEstimator(ChecksInput, ABC):
         return method.fill(values)
 
     def _grouping(self, method: Method, task: Task, strata: ArrayLike | None, *, fetched: bool) -> str:
-        """Where strata come from; what would be ignored is refused. Inputs that are fetched cannot be searched."""
+        """Return where strata come from; refuse options that would be ignored, and a search of fetched inputs."""
         asked, number = self.grouping, self.n_strata
         if fetched and asked == "search":
             raise InputError("grouping='search' needs all inputs in memory: pass strata, or use 'class' or 'none'")
@@ -277,7 +277,7 @@ class DomainEstimator(ChecksInput, ABC):
         first: State | None,
         grouping: str,
     ) -> Data:
-        """The data with strata: those given, those found by the residuals, the classes, or one for all."""
+        """Add strata to the data: those given, found by the residuals, the classes, or one for all."""
         if first is not None and strata is None and not isinstance(rows, Source):
             flat = rows.reshape(len(rows), -1)
             seed = self._seed() if self.random_state is not None else 0
@@ -295,7 +295,7 @@ class DomainEstimator(ChecksInput, ABC):
         )
 
     def rows_like(self, data: Data, X: Inputs, y: ArrayLike, domains: ArrayLike | None) -> Data:
-        """Other rows, as the network sees those of a training that is `ready`; domains are numbered anew."""
+        """Convert other rows to the data of a training that is `ready`; domains are numbered anew."""
         rows = self._checked_inputs(X)
         target = column_or_1d(np.asarray(y))
         if len(target) != len(rows):
@@ -312,7 +312,7 @@ class DomainEstimator(ChecksInput, ABC):
         return found.to(pick_device(self.device), data.x.dtype)
 
     def _watched(self, ready: Ready, monitor: Monitor) -> Ready:
-        """The training, its monitor given the validation rows as the network sees them."""
+        """Return the training with a monitor whose validation rows are converted for the network."""
         if monitor.validation is not None:
             X, y, domains = validation_rows(monitor.validation)
             names = ("all",) if domains is None else tuple(map(str, codes(domains, "domains", len(y))[1]))
@@ -320,18 +320,18 @@ class DomainEstimator(ChecksInput, ABC):
         return replace(ready, config=replace(ready.config, monitor=monitor))
 
     def with_values(self, method: Method, more: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
-        """The estimator's own values of a method's hyper-parameters, some replaced."""
+        """Return the estimator's values of a method's hyper-parameters, with some replaced."""
         return self._split_values(method, {**self._method()[1], **more})
 
     # --- predicting ---------------------------------------------------------------------------------------------
 
     def _outputs(self, X: Inputs) -> torch.Tensor:
-        """f(x) for new rows, `(n, c)`."""
+        """Compute f(x) for new rows, `(n, c)`."""
         check_is_fitted(self, "params_")
         return self._forward(self._checked_inputs(X))
 
     def _forward(self, rows: Rows) -> torch.Tensor:
-        """f(x) for rows that were checked, `(n, c)`."""
+        """Compute f(x) for rows that were checked, `(n, c)`."""
         method, _ = self._method()
         net = self._net(method, tuple(rows.shape[1:]))
         params = {name: torch.as_tensor(value)[None] for name, value in self.params_.items()}

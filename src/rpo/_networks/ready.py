@@ -1,4 +1,4 @@
-"""What `fit` trains, before it is said with which values and seeds: for one model, or for a sweep."""
+"""A prepared training, to run with any values and seeds: for one model or a sweep."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Ready:
         options: Mapping[str, Any],
         first: State | None = None,
     ) -> Trained:
-        """One model a seed, in one stack."""
+        """Train one model per seed, in one stack."""
         return train(
             self.method,
             self.build,
@@ -48,7 +48,7 @@ class Ready:
 
 
 def validation_rows(given: Any) -> tuple[Inputs, Any, Any]:
-    """X, y and domains of validation rows, the domains None where there is one."""
+    """Return X, y and domains of validation rows; domains are None if not given."""
     if not isinstance(given, tuple | list) or len(given) not in (2, 3):
         raise InputError("validation must be a tuple (X, y) or (X, y, domains)")
     X, y, *rest = given
@@ -56,7 +56,7 @@ def validation_rows(given: Any) -> tuple[Inputs, Any, Any]:
 
 
 def evaluations(snapshot: Snapshot, monitor: Monitor | None, scale: float) -> pd.DataFrame:
-    """The risk of the first model on each validation domain, a row for each evaluation, in units of the target."""
+    """Return the risk of the first model on each validation domain, one row per evaluation, in units of the target."""
     assert monitor is not None
     if not snapshot.watch:  # fewer steps than between two evaluations
         return pd.DataFrame(columns=["step", *monitor.names])

@@ -1,4 +1,4 @@
-"""The stratum of each row: given, the class, one for all, or searched for by the residuals of a first stage."""
+"""The stratum of each row: given, the class, one for all, or found by the residuals of a first stage."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ Strata = tuple[NDArray[np.intp], NDArray[Any]]
 
 
 def labelled(strata: ArrayLike | None, target: NDArray[Any], grouping: str) -> Strata:
-    """Number of each row's stratum and the names of all, without a look at the inputs.
+    """Return the stratum of each row and the names of all strata, without using the inputs.
 
     >>> labelled(None, np.array(["b", "a"]), "class")
     (array([1, 0]), array(['a', 'b'], dtype='<U1'))
@@ -27,7 +27,7 @@ def labelled(strata: ArrayLike | None, target: NDArray[Any], grouping: str) -> S
 
 
 def searched(data: Data, rows: NDArray[Any], first: State, n_strata: int | None, seed: int, names: list[str]) -> Strata:
-    """Strata found among the inputs by what a first stage left unexplained."""
+    """Search for strata among the inputs, by the residuals of a first stage."""
     found = find_strata(
         rows,
         first["residual"][0].cpu().numpy(),

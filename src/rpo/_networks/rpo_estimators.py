@@ -17,7 +17,7 @@ SCHEMES = ("calibrated", "paper")
 
 
 class _RPO(DomainEstimator):
-    """The constructor both share."""
+    """Constructor shared by both estimators."""
 
     # The calibrated η for `strength` one.
     _unit: ClassVar[float] = 1.0

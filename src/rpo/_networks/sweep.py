@@ -1,4 +1,4 @@
-"""Many hyper-parameters and seeds at once: one stack of models, one table of scores."""
+"""Training of many hyper-parameters and seeds in one stack, with a table of scores."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -92,7 +92,7 @@ def sweep(
 
 
 def _combinations(grid: Grid) -> list[dict[str, Any]]:
-    """Every combination, by the hyper-parameter's own name."""
+    """List every combination of a grid, by the hyper-parameter's own name."""
     several = [grid] if isinstance(grid, Mapping) else list(grid)
     listed = [
         {name: value if isinstance(value, list | tuple | np.ndarray) else [value] for name, value in one.items()}
@@ -105,7 +105,7 @@ def _combinations(grid: Grid) -> list[dict[str, Any]]:
 
 
 def kept_aside(X: Inputs, weight: ArrayLike | None) -> NDArray[np.bool_]:
-    """A fifth of the rows, by their content."""
+    """Select a fifth of the rows for validation, by their content."""
     source = as_source(X)
     rows = torch.as_tensor(np.asarray(X, dtype=np.float64)) if source is None else source
     ones = torch.ones(len(rows)) if weight is None else torch.as_tensor(np.asarray(weight, dtype=float))
@@ -118,12 +118,12 @@ def _same_rows(data: Data, kept: NDArray[np.bool_]) -> Data:
 
 
 def _other_rows(model: DomainEstimator, data: Data, validation: Validation | None) -> Data:
-    """Rows of the caller's, as the model sees them."""
+    """Convert the user's validation rows for the model."""
     return model.rows_like(data, *validation_rows(validation))
 
 
 def _by_options(ready: Ready, model: DomainEstimator, tried: list[dict[str, Any]]) -> list[list[int]]:
-    """Combinations that can be in one stack: numbers may differ, options may not."""
+    """Group combinations that can share a stack: numbers may differ, options may not."""
     groups: dict[str, list[int]] = {}
     for place, one in enumerate(tried):
         groups.setdefault(repr(sorted(_filled(ready, model, one)[1].items(), key=str)), []).append(place)
@@ -137,7 +137,7 @@ def _filled(ready: Ready, model: DomainEstimator, one: Mapping[str, Any]) -> tup
 def _scored(
     ready: Ready, model: DomainEstimator, tried: list[dict[str, Any]], seeds: list[int], held: Data
 ) -> pd.DataFrame:
-    """The table of one stack, seed after seed."""
+    """Train one stack and return its table of scores, seed after seed."""
     filled = [_filled(ready, model, one) for one in tried]
     names = filled[0][0]
     trained = ready.train(
@@ -155,7 +155,7 @@ def _scored(
 
 
 def _scores(output: Tensor, held: Data, unit: float) -> dict[str, float]:
-    """Risk, the worst domain's risk, and the share of right classes, every domain counting the same."""
+    """Compute risk, risk of the worst domain, and accuracy, all domains weighted equally."""
     y, domain, weight = (column.cpu() for column in (held.y, held.domain, held.weight))
     here = torch.bincount(domain, weight, minlength=held.n_domains) > 0
 

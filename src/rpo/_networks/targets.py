@@ -1,4 +1,4 @@
-"""What a regression and a classification make of the target, and of the network's output."""
+"""Encoding of the target, and decoding of the network's output, for regression and classification."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from rpo.functional.losses import Task, probability
 
 
 def class_codes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any], Task]:
-    """The classes in order, the number of each row's as the engine wants it, and its task: two classes are a number.
+    """Return the sorted classes, the code of each row's class, and the task: two classes are coded as floats.
 
     >>> class_codes(["b", "a", "b"])[1:]
     (array([1., 0., 1.]), 'binary')
@@ -26,7 +26,7 @@ def class_codes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any], Task]:
 
 
 class RegressorTarget:
-    """The target of a regression: standardised, so that penalties mean the same on any scale, unless asked not to."""
+    """The target of a regression, standardised by default, so that penalties mean the same on any scale."""
 
     standardize: bool
 

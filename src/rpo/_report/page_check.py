@@ -1,4 +1,4 @@
-"""A new table held against the training domains of a model."""
+"""The section on a new table, compared with the training domains of a model."""
 
 from typing import Any, Protocol
 
@@ -11,7 +11,7 @@ MOST_DOMAINS, MOST_COLUMNS, MOST_NEAREST = 200, 200, 10
 
 
 class Checked(Protocol):
-    """What the page shows of a check (`rpo.check`)."""
+    """Attributes of a check (`rpo.check`) that the page shows."""
 
     @property
     def verdict(self) -> str:
@@ -19,7 +19,7 @@ class Checked(Protocol):
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """In sentences."""
+        """The verdict and its reasons, in sentences."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -43,11 +43,11 @@ class Checked(Protocol):
 
     @property
     def training_domains(self) -> int:
-        """How many there were."""
+        """Number of training domains."""
 
 
 def section(check: Checked, shorter: int) -> dict[str, Any]:
-    """The verdict and its reasons, the domains, their columns, and the training domains nearest to the first."""
+    """Build the section: verdict, reasons, domains, columns, and the training domains nearest to the first."""
     domains = check.domains.head(MOST_DOMAINS // shorter)
     error = "error" in domains
     size = check.columns[[name for name in ("level", "spread", "relation") if name in check.columns]].abs().max(axis=1)
@@ -61,8 +61,6 @@ def section(check: Checked, shorter: int) -> dict[str, Any]:
     values = pd.concat([domains["expected error"], domains["error"]]) if error else domains["expected error"]
     drawn = bars(values)
     return {
-        "kind": "check",
-        "id": "check",
         "title": "Can the model be trusted on it?",
         "verdict": check.verdict,
         "words": check.summary,

@@ -1,4 +1,4 @@
-"""Rows to look at first: the least likely ones with their columns, and what can be taken from the page as a file."""
+"""The section with the rows to look at first, and files to download."""
 
 import base64
 from typing import TYPE_CHECKING, Any
@@ -18,15 +18,13 @@ PREFIX = "column "
 
 
 def section(found: "Judgement", shorter: int) -> dict[str, Any]:
-    """The rows that are furthest from what the others say about them."""
+    """Build the section: the rows that are furthest from their expected value."""
     columns = [name for name in found.rows.columns if name.startswith(PREFIX)]
     shown = columns[: MOST_COLUMNS // shorter]
     regression = found.task == "regression"
     table = odd(found)
     rows: list[dict[str, Any]] = table.head(MOST // shorter).to_dict("records")  # type: ignore[assignment]
     return {
-        "kind": "rows",
-        "id": "rows",
         "title": "Rows to look at first",
         "target": found.table.target,
         "regression": regression,
@@ -39,14 +37,14 @@ def section(found: "Judgement", shorter: int) -> dict[str, Any]:
 
 
 def odd(found: "Judgement") -> pd.DataFrame:
-    """Rows far from what the others say of them: by three times the usual noise, or of a class that is not expected."""
+    """Return rows far from their expected value: three times the usual noise, or another class than expected."""
     if found.task == "regression":
         return found.rows[found.rows["times"] >= FAR]
     return found.rows[found.rows["expected"] != found.rows["target"]]
 
 
 def why(row: dict[str, Any]) -> str:
-    """Why a row is among the first.
+    """Explain in words why a row is listed.
 
     >>> why({"times": 6.04}), why({"probability": 0.0123, "times": 4.4})
     ('6.0 times the usual noise of its domain', 'its label has a probability of 1\\xa0%')
@@ -57,7 +55,7 @@ def why(row: dict[str, Any]) -> str:
 
 
 def _downloads(found: "Judgement", rows: pd.DataFrame) -> list[tuple[str, str, str]]:
-    """Name, words and content of each file."""
+    """Return name, label and content of each file to download."""
     files = [("rows-to-check.csv", "These rows as CSV", csv_uri(rows))] if len(rows) else []
     if found.scope is None and len(found.weight) <= MOST_WEIGHTS and (found.weight != 1).any():
         weights = pd.DataFrame({"row": np.arange(1, len(found.weight) + 1), "weight": found.weight})
@@ -66,7 +64,7 @@ def _downloads(found: "Judgement", rows: pd.DataFrame) -> list[tuple[str, str, s
 
 
 def csv_uri(table: pd.DataFrame) -> str:
-    """The table as a file inside a link.
+    """Encode a table as a CSV file inside a link.
 
     >>> csv_uri(pd.DataFrame({"a": [1]}))
     'data:text/csv;charset=utf-8;base64,YQoxCg=='

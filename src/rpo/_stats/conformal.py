@@ -1,4 +1,4 @@
-"""Conformal quantiles and p-values over domains: what a domain never seen may look like, by those that were."""
+"""Conformal quantiles and p-values for a new domain, from the domains seen in training."""
 
 from math import ceil
 
@@ -11,10 +11,11 @@ ROUNDING = 1e-9  # sums of masses that differ by less are the same
 
 
 def row_mass(domain: NDArray[np.integer], count: Array, trust: Array | None = None) -> Array:
-    r"""m_i = t_e/(1 + Σ_e t_e) · c_i/Σ_{j in e} c_j: every domain a mass of 1/(E + 1), spread over its rows.
+    r"""Compute the conformal mass of each row: 1/(E + 1) per domain, spread over its rows.
 
-    The mass that is left is that of the domain never seen. A domain's `trust` t_e, one without it, is what its mass
-    shrinks by.
+        m_i = t_e/(1 + Σ_e t_e) · c_i/Σ_{j in e} c_j
+
+    The remaining mass is that of the new domain. `trust` t_e, one by default, scales the mass of a domain.
 
     >>> row_mass(np.array([0, 0, 1]), np.ones(3)).round(3).tolist()
     [0.167, 0.167, 0.333]
@@ -27,7 +28,9 @@ def row_mass(domain: NDArray[np.integer], count: Array, trust: Array | None = No
 
 
 def conformal_quantile(score: Array, mass: Array, level: float) -> float:
-    r"""min{q : Σ_{s_i ≤ q} m_i ≥ level}: a new row's score is at most q with that probability; ∞ if no q will do.
+    r"""Compute the quantile that a new row's score does not exceed with probability `level`; ∞ if there is none.
+
+        min{q : Σ_{s_i ≤ q} m_i ≥ level}
 
     Rows of E domains have masses of 1/(E + 1) by domain, so that a level above E/(E + 1) has no finite q
     (Lee, Barber and Willett, "Distribution-free inference with hierarchical data", 2023).
@@ -42,7 +45,7 @@ def conformal_quantile(score: Array, mass: Array, level: float) -> float:
 
 
 def quantiles_of_others(score: Array, domain: NDArray[np.integer], count: Array, level: float) -> Array:
-    r"""For each domain e the `conformal_quantile` of all the others, with masses of 1/E: what would be said of e.
+    r"""Compute, for each domain, the conformal quantile of all other domains, with masses of 1/E.
 
     One cumulative sum serves all: C(s) = Σ_{s_i ≤ s} m_i with a mass of one by domain, and the quantile for e lies
     where C(s) − C_e(s) reaches level·E, so between those where C reaches level·E and level·E + 1.
@@ -71,7 +74,7 @@ def quantiles_of_others(score: Array, domain: NDArray[np.integer], count: Array,
 
 
 def domains_needed(level: float) -> int:
-    r"""The smallest E with E/(E + 1) ≥ level.
+    r"""Return the smallest number of domains E for which a finite quantile exists: E/(E + 1) ≥ level.
 
     >>> domains_needed(0.9), domains_needed(0.5), domains_needed(0.95)
     (9, 1, 19)
@@ -80,10 +83,11 @@ def domains_needed(level: float) -> int:
 
 
 def joint_p(scores: Array, others: Array) -> float:
-    r"""One p for several scores of a domain, exact as each: −min of their ranks among all is the score that is ranked.
+    r"""Compute one conformal p-value from several scores of a domain, as exact as that of a single score.
 
-    Ranks are among the other domains `(E, k)` and the new one `(k,)` together, and of domains that stand out as much in
-    different scores the one whose ranks sum to less counts as more.
+    The score that is ranked is −min of their ranks among all.
+
+    Ranks are among the other domains, `(E, k)`, and the new one, `(k,)`, together; ties are broken by the sum of ranks.
 
     >>> joint_p(np.array([9.0, 9.0]), np.random.default_rng(0).normal(size=(19, 2)))
     0.05
@@ -96,7 +100,11 @@ def joint_p(scores: Array, others: Array) -> float:
 
 
 def conformal_p(score: float, others: Array) -> float:
-    r"""p = (1 + #{e : s_e ≥ s})/(E + 1): uniform, or larger, if the new domain is one like the others.
+    r"""Compute the conformal p-value of a new domain's score among those of the others.
+
+        p = (1 + #{e : s_e ≥ s})/(E + 1)
+
+    It is uniform, or larger, if the new domain is like the others.
 
     >>> conformal_p(2.5, np.array([1.0, 2.0, 3.0]))
     0.5

@@ -1,7 +1,7 @@
-"""Domains as normal draws about a model: how far their level and slope lie from it, and what labelled rows say of one.
+"""Random effects of domains on a model: variances of level and slope, and their prediction from labelled rows.
 
-A domain's target is f + u₀ + u₁z + ε of a regression; its log odds are those of the model with an offset for each
-class and a slope. The spread of u over domains is what a domain's own rows are weighed against.
+In a regression a domain's target is f + u₀ + u₁z + ε; for classes its log odds are those of the model with an offset
+for each class and a slope. The variance of u over domains decides how much a domain's own rows count.
 """
 
 from typing import NamedTuple
@@ -26,7 +26,9 @@ class Effects(NamedTuple):
 
 
 def number_effects(z: Array, residual: Array, weight: Array, domain: NDArray[np.integer]) -> Effects:
-    r"""t, σ² of r_i = z_iᵀu_e + ε_i, u_e ~ N(0, diag t), ε_i ~ N(0, σ²/w_i), by maximum likelihood (EM).
+    r"""Estimate the variances of random effects and noise of a regression, by maximum likelihood (EM).
+
+        r_i = z_iᵀu_e + ε_i,  u_e ~ N(0, diag t),  ε_i ~ N(0, σ²/w_i)
 
     >>> rng = np.random.default_rng(0)
     >>> domain = np.repeat(np.arange(300), 20)
@@ -58,7 +60,9 @@ def number_effects(z: Array, residual: Array, weight: Array, domain: NDArray[np.
 
 
 def number_effect(effects: Effects, z: Array, residual: Array, weight: Array) -> Array:
-    r"""E[u | rows] = (ZᵀWZ/σ² + diag 1/t)⁻¹ ZᵀWr/σ² of one domain: nothing without rows, all of it with many.
+    r"""Predict the effect of one domain from its rows, shrunk towards zero if they are few.
+
+        E[u | rows] = (ZᵀWZ/σ² + diag 1/t)⁻¹ ZᵀWr/σ²
 
     >>> one = Effects(np.array([1.0]), 1.0)
     >>> [number_effect(one, np.ones((n, 1)), np.ones(n), np.ones(n)).round(2).tolist() for n in (1, 9, 99)]
@@ -69,7 +73,9 @@ def number_effect(effects: Effects, z: Array, residual: Array, weight: Array) ->
 
 
 def moved(log_odds: Array, effect: Array) -> Array:
-    r"""p_k ∝ exp((1 + u_C) ℓ_k + u_k): probabilities `(n, C)` of a domain with its own offsets and slope.
+    r"""Adjust class probabilities, `(n, C)`, by the offsets and slope of a domain.
+
+        p_k ∝ exp((1 + u_C) ℓ_k + u_k)
 
     >>> moved(np.log([[0.5, 0.5]]), np.array([0.0, np.log(3.0), 0.0])).round(2).tolist()
     [[0.25, 0.75]]
@@ -78,7 +84,9 @@ def moved(log_odds: Array, effect: Array) -> Array:
 
 
 def class_effect(effects: Effects, log_odds: Array, label: NDArray[np.integer], weight: Array) -> tuple[Array, Array]:
-    r"""argmax_u Σ_i w_i log p_{y_i}(u) − Σ_j u_j²/(2t_j), and its variance by Laplace. By Newton's steps.
+    r"""Predict the effect of one domain on classes, with its covariance, by Newton's method and Laplace.
+
+        argmax_u Σ_i w_i log p_{y_i}(u) − Σ_j u_j²/(2t_j)
 
     >>> wide = Effects(np.array([9.0, 9.0, 1e-9]), 0.0)
     >>> effect, _ = class_effect(wide, np.zeros((100, 2)), np.repeat([0, 1], [20, 80]), np.ones(100))
@@ -93,7 +101,9 @@ def class_effect(effects: Effects, log_odds: Array, label: NDArray[np.integer], 
 def class_effects(
     log_odds: Array, label: NDArray[np.integer], weight: Array, domain: NDArray[np.integer], steps: int = 60
 ) -> Effects:
-    """The variance of offsets (one for all classes) and of the slope over domains, by EM with Laplace's approximation.
+    """Estimate the variances of offsets and slope over domains for classes, by EM with Laplace's approximation.
+
+    All offsets share one variance.
 
     >>> rng = np.random.default_rng(0)
     >>> domain = np.repeat(np.arange(100), 50)
@@ -127,7 +137,10 @@ class _Rows(NamedTuple):
     start: NDArray[np.integer]
 
     def newton(self, u: Array, variance: Array, steps: int) -> tuple[Array, Array]:
-        """Newton's steps from `u`, `(E, C + 1)`, halved where they do not help, and the inverse curvature."""
+        """Run Newton's method from `u`, `(E, C + 1)`; return the maximum and the inverse curvature.
+
+        Steps that do not help are halved.
+        """
         precision, place = 1 / variance, np.arange(len(self.label))
         ends = np.append(self.start[1:], len(self.label))
         domain = np.repeat(np.arange(len(self.start)), ends - self.start)
@@ -164,7 +177,10 @@ class _Rows(NamedTuple):
         return u, np.asarray(np.linalg.inv(hessian), dtype=np.float64)
 
     def _curvature(self, p: Array, wp: Array, ends: NDArray[np.integer]) -> Array:
-        """−∂²Σ w log p/∂u² of every domain, `(E, C + 1, C + 1)`."""
+        """Compute the curvature of the likelihood of every domain, `(E, C + 1, C + 1)`.
+
+        −∂²Σ w log p/∂u²
+        """
         classes = p.shape[1]
         made = np.zeros((len(self.start), classes + 1, classes + 1))
         mean = (p * self.log_odds).sum(1)

@@ -1,4 +1,4 @@
-"""Which features mean something else in other domains: slopes by domain, how much they differ, and how surely."""
+"""Features whose slope differs between domains: how much, and how significantly."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -18,8 +18,10 @@ FEWEST_CARRYING = 5.0  # rows that carry a slope, (Σs)²/Σs² of their s = w (
 
 
 class Heterogeneity(NamedTuple):
-    """Of each feature: the share of the residuals' variance that slopes of the domains' own explain, its p, the slopes
-    `(E, d)` and their variances."""
+    """Share of the residual variance explained by slopes per domain, and its p, for each feature.
+
+    `slope` and `variance` hold the slopes of the domains, `(E, d)`, and their variances.
+    """
 
     share: Array
     p: Array
@@ -38,15 +40,17 @@ def heterogeneity(
     fewest: int = FEWEST,
     carrying: float = FEWEST_CARRYING,
 ) -> Heterogeneity:
-    r"""r²_j = max(0, Σ_e S_ej (b_ej − b̄_j)² − Σ_e S_ej V_ej)/Σ_i u_i², p_j = P(χ²_{E−1} > Σ_e (b_ej − b̄_j)²/V_ej).
+    r"""Test for each feature whether the slope of the residuals differs between domains.
 
-    b_ej is the slope of the residual u on feature j within domain e, S_ej = Σ(x − x̄_e)², V_ej the variance of b_ej
-    whatever the noise is like (HC0), b̄_j the mean weighted by precision (Cochran 1954). Looked at in residuals of a
-    model of all features, not in the target: a curve, or a second feature that goes along with the first, is no
-    difference between domains. A `weight` counts rows; `importance` makes rows of less noise say more. Not asked are
-    domains of fewer than 20 rows, also as their importance counts them, (Σw)²/Σw², and those in which fewer than five
-    rows carry the slope: a category's only row would show its residual, not a slope. Time grows with the rows, whatever
-    the number of domains.
+        r²_j = max(0, Σ_e S_ej (b_ej − b̄_j)² − Σ_e S_ej V_ej)/Σ_i u_i²
+        p_j = P(χ²_{E−1} > Σ_e (b_ej − b̄_j)²/V_ej)
+
+    b_ej is the slope of the residual u on feature j within domain e, S_ej = Σ(x − x̄_e)², V_ej the heteroscedasticity-
+    consistent variance of b_ej (HC0), b̄_j the mean weighted by precision (Cochran 1954). Residuals of a model of all
+    features are used, not the target: neither a curve nor a correlated second feature is a difference between domains.
+    A `weight` counts rows; `importance` weighs rows of less noise more. Domains of fewer than 20 rows are left out,
+    also of fewer effective rows, (Σw)²/Σw², and those in which fewer than five rows carry the slope: the only row of a
+    category would show its residual, not a slope. Time is linear in the rows, whatever the number of domains.
 
     >>> rng = np.random.default_rng(0)
     >>> x, domain = rng.normal(size=(600, 2)), np.repeat([0, 1, 2], 200)
@@ -104,7 +108,7 @@ class _Groups:
         self.rows = np.bincount(place, weight > 0, minlength=n)
 
     def sums(self, values: Callable[[slice], Array]) -> Array:
-        """Sums of `values`, given for a block of rows, over the rows of each group."""
+        """Sum `values`, computed for a block of rows, over the rows of each group."""
         parts: list[Array] = []
         for rows in blocks(len(self.place)):
             there = self.place[rows]
@@ -113,12 +117,12 @@ class _Groups:
         return np.asarray(np.sum(parts, axis=0))
 
     def means(self, values: Callable[[slice], Array]) -> Array:
-        """Weighted means of `values`."""
+        """Compute weighted means of `values` by group."""
         return self.sums(lambda rows: self.weight[rows, None] * values(rows)) / np.maximum(self.mass, 1e-300)[:, None]
 
 
 class _Centred:
-    """Features and target less the means of their group, a block of rows at a time."""
+    """Features and target centred by group, in blocks of rows."""
 
     def __init__(self, X: NDArray[Any], y: Array, groups: _Groups) -> None:
         self.X, self.y, self.place = X, y, groups.place
@@ -128,6 +132,6 @@ class _Centred:
         return np.column_stack([self.X[rows].astype(float), self.y[rows]])
 
     def of(self, rows: slice) -> tuple[Array, Array]:
-        """Features `(n, d)` and target `(n, 1)`."""
+        """Return the centred features, `(n, d)`, and target, `(n, 1)`, of a block of rows."""
         both = self._together(rows) - self.means[self.place[rows]]
         return both[:, :-1], both[:, -1:]

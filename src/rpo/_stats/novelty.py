@@ -1,4 +1,4 @@
-"""How far a domain stands out from others, by figures of each: every other one is asked the same of the rest."""
+"""Novelty of a domain: how far its figures lie from those of the other domains."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ SLIGHT = 0.1  # deviations of a figure within domains: less than that is no shif
 
 
 class Shift(NamedTuple):
-    """z of every figure of the new domain `(q,)`, and of every known one among the others `(E, q)`."""
+    """z of every figure of the new domain, `(q,)`, and of every known domain against the others, `(E, q)`."""
 
     z: Array
     known: Array
@@ -30,9 +30,13 @@ class Shift(NamedTuple):
 
 
 def shift(known: Array, known_rows: Array, new: Array, new_rows: float, unit: Array) -> Shift:
-    r"""z_j = (φ_j − φ̄_j)/√(τ_j²(1 + 1/E) + u_j/n + u_j/100), φ̄ and τ² over the other domains, u_j/n the rows' share.
+    r"""Compute how far each figure of a new domain lies from those of the known domains.
 
-    Known domains `(E, q)` are compared with the E − 1 others, so that the new one is one among equals.
+        z_j = (φ_j − φ̄_j)/√(τ_j²(1 + 1/E) + u_j/n + u_j/100)
+
+    φ̄ and τ² are mean and variance over the other domains, u_j/n is the sampling variance.
+
+    Known domains `(E, q)` are compared with the E − 1 others in the same way.
 
     >>> rng = np.random.default_rng(0)
     >>> found = shift(rng.normal(size=(50, 2)), np.full(50, 9.0), np.array([0.0, 9.0]), 9.0, np.ones(2))
@@ -61,21 +65,21 @@ def shift(known: Array, known_rows: Array, new: Array, new_rows: float, unit: Ar
 
 
 class Trouble(NamedTuple):
-    """How much worse than the others a domain is served: by its error, and by the relation of target and prediction."""
+    """How much worse a domain is predicted than the others: by its error, and by the slope of target on prediction."""
 
     error: Array
     relation: Array
     certainty: Array
-    """What `relation` would be if the target had nothing to do with the prediction."""
+    """Value of `relation` if the target were unrelated to the prediction."""
 
     @property
     def both(self) -> Array:
-        """Side by side, `(E, 2)`."""
+        """Both, side by side, `(E, 2)`."""
         return np.stack([self.error, self.relation], 1)
 
 
 class Served(NamedTuple):
-    """By domain: rows, mean squared error, mean of its square, Σ(f − f̄)² and Σ(f − f̄)(r − r̄)."""
+    """Sums by domain: rows, mean squared error, mean of its square, Σ(f − f̄)² and Σ(f − f̄)(r − r̄)."""
 
     rows: Array
     error: Array
@@ -85,10 +89,12 @@ class Served(NamedTuple):
 
 
 def trouble(known: Served, asked: Served) -> Trouble:
-    r"""(R_e − R̄)/√(τ_R² + v_R/n_e) and −b_e/√(τ_b² + σ²/S_e), b = Σ(f − f̄)(r − r̄)/S, S = Σ(f − f̄)².
+    r"""Compute how much worse domains are predicted than the known ones.
 
-    Errors of small domains and slopes of domains whose predictions hardly differ are less sure, and count less. The
-    means and variances are those of the `known` domains, for these themselves, too.
+        (R_e − R̄)/√(τ_R² + v_R/n_e)  and  −b_e/√(τ_b² + σ²/S_e),  b = Σ(f − f̄)(r − r̄)/S,  S = Σ(f − f̄)²
+
+    Errors of small domains and slopes of domains whose predictions hardly vary are less certain, and count less. Means
+    and variances are those of the `known` domains, also for these themselves.
 
     >>> rows = np.full(30, 50.0)
     >>> rng = np.random.default_rng(0)

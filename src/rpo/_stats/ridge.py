@@ -17,14 +17,14 @@ LITTLE = 0.01  # of a column's deviation, within groups
 
 
 class Ridge(NamedTuple):
-    """A line a + xb, and its effective degrees of freedom, the mean among them."""
+    """A linear function a + xb, and its effective degrees of freedom, including the mean."""
 
     coef: Array
     intercept: float
     freedom: float
 
     def __call__(self, x: Array) -> Array:
-        """Its value at the rows of x."""
+        """Predict the rows of x."""
         return x @ self.coef + self.intercept
 
 
@@ -37,11 +37,13 @@ def gcv_ridge(
     most: float = 1.0,
     least: float = 0.0,
 ) -> Ridge:
-    r"""min_ab Σ_i w_i (y_i − a − x_i b)² + α n Σ_j s_j² b_j², s_j the deviation of column j.
+    r"""Fit a ridge regression whose penalty minimises generalised cross-validation.
 
-    α minimises GCV = RSS/(n − df)² (Golub, Heath and Wahba 1979) where df is at most `most` · n: near n GCV is no
-    guide, for a fit through every row leaves nothing. From the Gram matrix: a tenth of the time that a decomposition of
-    x itself takes where rows are many. A column whose deviation is below `least` has no part: hardly a row tells it.
+        min_ab Σ_i w_i (y_i − a − x_i b)² + α n Σ_j s_j² b_j²,  s_j the deviation of column j
+
+    α minimises GCV = RSS/(n − df)² (Golub, Heath and Wahba 1979) among those with df of at most `most` · n, because GCV
+    is unreliable near an interpolating fit. The Gram matrix is used: with many rows, this takes a tenth of the time of
+    a decomposition of x. Columns whose deviation is below `least`, nearly constant ones, are not used.
 
     >>> x = np.linspace(0, 1, 50)[:, None]
     >>> line = gcv_ridge(x, 3 * x[:, 0] + 1)
@@ -53,10 +55,10 @@ def gcv_ridge(
 
 
 class Moments(NamedTuple):
-    """Weighted sums of squares and products of columns and target about their means, and their sums in each group.
+    """Sufficient statistics of ridge regression for any centring by group, computed in one pass.
 
-    Weights are scaled to sum to the number of rows, `n`. All that a ridge needs, however much is taken off of the
-    groups' means: looking at the rows once does for every fit.
+    They are weighted sums of squares and products of columns and target about their means, and sums by group. Weights
+    are scaled to sum to the number of rows, `n`.
     """
 
     n: int
@@ -77,7 +79,9 @@ def moments(
     group: NDArray[np.intp] | None = None,
     n_groups: int = 1,
 ) -> Moments:
-    """Of rows, in one group if none are given; `x` may be a function that makes the columns of a block of rows.
+    """Compute the sufficient statistics of ridge regression, in one group by default.
+
+    `x` may be a function that returns the columns of a block of rows.
 
     >>> moments(np.array([[1.0], [3.0]]), np.array([1.0, 2.0])).gram.tolist()
     [[2.0]]
@@ -118,9 +122,13 @@ def ridge_of(
     most: float = 1.0,
     least: float = 0.0,
 ) -> Ridge:
-    r"""`gcv_ridge` of x_i − θ_g x̄_g and y_i − θ_g ȳ_g, from moments: Σ w x xᵀ − Σ_g (2θ_g − θ_g²) s_g s_gᵀ/m_g.
+    r"""Fit a ridge regression from moments, with the share θ_g of each group's means removed.
 
-    The intercept is that of the rows as they are.
+    It is `gcv_ridge` of x_i − θ_g x̄_g and y_i − θ_g ȳ_g:
+
+        Σ w x xᵀ − Σ_g (2θ_g − θ_g²) s_g s_gᵀ/m_g
+
+    The intercept is that of the uncentred rows.
 
     >>> x, group = np.array([[0.0], [1.0], [0.0], [1.0]]), np.array([0, 0, 1, 1])
     >>> of = moments(x, np.array([0.0, 1.0, 10.0, 11.0]), None, group, 2)

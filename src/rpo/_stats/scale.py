@@ -1,4 +1,4 @@
-"""How large residuals are, by group, where a few wild ones must not decide, and how sure that is."""
+"""Robust estimates of the residual scale of groups, with their degrees of freedom."""
 
 from typing import NamedTuple
 
@@ -27,11 +27,15 @@ class Scales(NamedTuple):
 def scales(
     residual: ArrayLike, group: ArrayLike, n_groups: int, used: ArrayLike | None = None, weight: ArrayLike | None = None
 ) -> Scales:
-    r"""σ_g with Σ_i min(r_i²/σ_g², c²) = β (n_g − k_g), β = E min(z², c²), c = 2.5 (Huber's second proposal, 1964).
+    r"""Estimate the residual scale of each group robustly, with its degrees of freedom.
+
+        σ_g with Σ_i min(r_i²/σ_g², c²) = β (n_g − k_g),  β = E min(z², c²),  c = 2.5
+
+    This is Huber's second proposal (1964).
 
     `used` holds k_g, the degrees of freedom that were spent on the group's residuals. log σ̂² has variance
-    Var ψ/(E zψ'(z)/2)²/n over all rows about the scale of their group, so heavy tails make it less sure; ν = 2/Var, at
-    most n − k. A group without rows has NaN and no freedom; where nearly all rows are wild, nothing is known of any.
+    Var ψ/(E zψ'(z)/2)²/n over all rows about the scale of their group, so heavy tails reduce the degrees of freedom;
+    ν = 2/Var, at most n − k. A group without rows has NaN and no freedom; nor has any if nearly all rows are outliers.
 
     >>> r = np.random.default_rng(0).normal(size=4000) * np.repeat([1.0, 2.0], 2000)
     >>> r[0] = 1e6
@@ -72,7 +76,7 @@ def scales(
 
 
 def pooled(of: Scales) -> tuple[Array, Array]:
-    """The noise of all other groups together, for each group, and its degrees of freedom.
+    """Compute, for each group, the pooled noise of all other groups and its degrees of freedom.
 
     >>> pooled(Scales(np.array([1.0, 1.0, 3.0]), np.array([10.0, 10.0, 10.0])))[0].round(2)
     array([2.24, 2.24, 1.  ])
@@ -83,7 +87,9 @@ def pooled(of: Scales) -> tuple[Array, Array]:
 
 
 def exceeds(of: Scales, factor: float = 1.0) -> Array:
-    r"""P(F_{ν, ν_rest} ≥ σ²/(factor σ_rest)²): the chance of so large a noise if it were `factor` times the rest's.
+    r"""Compute the one-sided p of each group's noise against `factor` times that of the other groups.
+
+        P(F_{ν, ν_rest} ≥ σ²/(factor σ_rest)²)
 
     >>> round(float(exceeds(Scales(np.array([2.0, 1.0]), np.array([30.0, 300.0])))[0]), 6)
     0.0
@@ -96,7 +102,9 @@ def exceeds(of: Scales, factor: float = 1.0) -> Array:
 
 
 def interval(of: Scales, level: float = 0.95) -> tuple[Array, Array]:
-    r"""σ √(ν/χ²_ν quantiles): where the true noise lies with that probability.
+    r"""Compute a confidence interval of the noise of each group.
+
+        σ √(ν/χ²_ν quantiles)
 
     >>> low, high = interval(Scales(np.array([1.0]), np.array([100.0])))
     >>> round(float(low[0]), 3), round(float(high[0]), 3)
@@ -109,9 +117,11 @@ def interval(of: Scales, level: float = 0.95) -> tuple[Array, Array]:
 
 
 def log_variances(of: Scales) -> Scales:
-    r"""log σ̂² − (ψ(ν/2) − log(ν/2)), without bias, and its variance ψ′(ν/2); NaN and ∞ where nothing is known.
+    r"""Compute unbiased logarithms of the variances, and their sampling variances.
 
-    Noise below a tenth of the median is taken for that: rows that lie close by chance.
+        log σ̂² − (ψ(ν/2) − log(ν/2)),  with variance ψ′(ν/2); NaN and ∞ where nothing is known
+
+    Noise below a tenth of the median is raised to it: such rows lie close by chance.
 
     >>> log_variances(Scales(np.array([1.0, 1.0]), np.array([1e4, 2.0])))[1].round(4).tolist()
     [0.0002, 1.6449]
@@ -124,9 +134,11 @@ def log_variances(of: Scales) -> Scales:
 
 
 def shrunk(of: Scales) -> Array:
-    r"""log σ̃²_g = μ + τ²/(τ² + v_g) (log σ_g² − μ): empirical Bayes towards what is common, τ² by moments.
+    r"""Shrink the noise of groups towards the common level, by empirical Bayes.
 
-    Groups without rows have the common noise.
+        log σ̃²_g = μ + τ²/(τ² + v_g) (log σ_g² − μ),  τ² by moments
+
+    Groups without rows get the common noise.
 
     >>> shrunk(Scales(np.array([1.0, 1.0, 4.0]), np.array([1e3, 1e3, 0.5]))).round(1)
     array([1., 1., 1.])
@@ -142,11 +154,15 @@ def shrunk(of: Scales) -> Array:
 
 
 def expected_variances(of: Scales) -> Array:
-    r"""E[σ_g² | s_g], ν s²/σ² ~ χ²_ν, the prior of σ² a mixture fitted to all groups (Kiefer & Wolfowitz 1956).
+    r"""Compute the posterior mean of each group's variance, under a prior fitted to all groups.
 
-    A few groups that are far noisier stay so, however few rows they have; a normal prior of log σ² (`shrunk`) would
-    draw them to the others. Its inverse weighs rows best: the mean, not the mean logarithm, is what an error costs.
-    Noise below a tenth of the median is taken for that. Groups without rows have the mean of all.
+        E[σ_g² | s_g],  ν s²/σ² ~ χ²_ν
+
+    The prior of σ² is a mixture (Kiefer & Wolfowitz 1956).
+
+    A few groups that are far noisier stay so, however few rows they have; a normal prior of log σ² (`shrink_noise`)
+    would pull them towards the others. Its inverse is the best weight of a row, because the cost of an error is the
+    variance, not its logarithm. Noise below a tenth of the median is raised to it. Groups without rows get the mean.
 
     >>> twenty = np.full(20, 8.0)
     >>> expected_variances(Scales(np.array([1.0] * 15 + [5.0] * 5), twenty)).round()[[0, -1]]
@@ -171,7 +187,7 @@ def expected_variances(of: Scales) -> Array:
 
 
 def between(value: Array, variance: Array) -> tuple[float, float]:
-    r"""The mean of values of unequal `variance`, and τ², the variance between them beyond that (never negative).
+    r"""Estimate the mean of values of unequal `variance`, and the variance τ² between them beyond that.
 
     >>> between(np.array([0.0, 2.0]), np.array([0.5, 0.5]))
     (1.0, 1.5)

@@ -1,9 +1,10 @@
-"""The `rpo` command: one file a command, nothing heavy imported before a command runs."""
+"""The `rpo` command: one file per command; nothing heavy is imported before a command runs."""
 
 import re
 import sys
 import warnings
 from importlib.metadata import entry_points, version
+from importlib.util import find_spec
 from inspect import cleandoc
 from typing import Annotated
 
@@ -33,7 +34,7 @@ app.command()(methods.methods)
 
 
 def flowing(text: str) -> str:
-    r"""A help text whose paragraphs fit any width, with `rpo[real]` as it is: Rich would take that for markup.
+    r"""Join the lines of each paragraph of a help text, and escape brackets such as those of `rpo[real]`.
 
     >>> print(flowing("One.\n\n[bold]Two[/bold] needs\nrpo[real].\n\n    rpo two\n"))
     One.
@@ -47,12 +48,14 @@ def flowing(text: str) -> str:
 
 
 def add_commands() -> None:
-    """Add the commands of other installed packages; of one that cannot be loaded, say so and go on."""
+    """Add the commands of other installed packages; print a note about those that cannot be loaded."""
     for entry in entry_points(group="rpo.commands"):
+        if find_spec(entry.module.partition(".")[0]) is None:
+            continue  # left out of this installation
         try:
             entry.load()(app)
         except Exception as error:
-            words = f"the commands of {entry.value.partition(':')[0]} cannot be loaded: {words_of(error, MOST_WORDS)}"
+            words = f"the commands of {entry.module} cannot be loaded: {words_of(error, MOST_WORDS)}"
             print(f"rpo: {shortened(printable(words))}", file=sys.stderr)
 
 
@@ -111,7 +114,7 @@ def _stop(line: str, code: int) -> None:
 
 
 def _details() -> str:
-    """A new file with the traceback of what is being handled, the command and the versions: all a report needs."""
+    """Write the traceback, the command and the versions to a new file, for a report; return its name."""
     import platform
     import shlex
     import tempfile

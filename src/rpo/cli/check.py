@@ -104,14 +104,14 @@ def check(
 
 
 def as_dict(found: "Check") -> dict[str, Any]:
-    """Everything that was found, as plain values."""
+    """Convert a check to plain values."""
     tables = {name: records(getattr(found, name)) for name in ("domains", "columns", "distances")}
     words = {"verdict": found.verdict, "summary": list(found.summary), "notes": list(found.notes)}
     return {**words, "task": found.task, "training_domains": found.training_domains, **tables}
 
 
 def _quality(model: "TableModel", frame: "pd.DataFrame") -> "Quality | None":
-    """The judgement of a table that has the target, for the rest of the page; None if it cannot be judged."""
+    """Judge a table that has the target, for the rest of the page; return None if it cannot be judged."""
     from rpo._quality import judge
     from rpo._table import prepare
     from rpo.exceptions import InputError

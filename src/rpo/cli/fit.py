@@ -204,7 +204,7 @@ def fit(
 
 
 def _write_page(model: "TableModel", ready: "Table", report: Path, grouping: Any, table: Path, seed: int) -> "Quality":
-    """Write the page, with what the model showed if it is one of ours; the judgement on it."""
+    """Write the page, and return the judgement on it; a model of ours adds its expected error."""
     from rpo._models import QualityClassifier, QualityRegressor
     from rpo._quality import judge
     from rpo._report import write_report
@@ -218,7 +218,7 @@ def _write_page(model: "TableModel", ready: "Table", report: Path, grouping: Any
 
 
 def _figures(estimator: Any) -> dict[str, Any]:
-    """What to expect and what was decided, or the cells of RPO; as JSON."""
+    """Return the expected error and the decision, or the cells of RPO, as plain values."""
     if hasattr(estimator, "expected_error_"):
         tables = {"expected": "expected_error_", "decision": "decision_", "dropped": "dropped_"}
         found = {name: records(getattr(estimator, place).reset_index()) for name, place in tables.items()}
@@ -248,7 +248,9 @@ def _show(model: "TableModel") -> None:
 
 
 def interval_words(held: "pd.DataFrame", task: str) -> str:
-    """What intervals of the highest usual level held of domains that did not count in them; nothing if none can be had.
+    """Describe in a sentence the coverage of intervals on held-out domains; empty if there are none.
+
+    The highest level up to 90 % is used.
 
     >>> import pandas as pd
     >>> row = {"level": 0.8, "size": 1.5, "covered": 0.83, "lowest": 0.61, "lowest_domain": "B"}
@@ -273,7 +275,7 @@ def interval_words(held: "pd.DataFrame", task: str) -> str:
 
 @contextmanager
 def kept(folder: Path | None) -> Iterator[None]:
-    """Hold the folder of a training's checkpoints; SIGTERM ends the process, inside a training or between two."""
+    """Lock the folder of a training's checkpoints; SIGTERM ends the process, inside a training or between two."""
     if folder is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""`rpo methods`: every method with what it does, what it fits, and what there is to tune; or all about one."""
+"""`rpo methods`: all methods with their task, summary and hyper-parameters; or everything about one."""
 
 import json
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -66,7 +66,7 @@ def methods(
 
 
 def _say_what_is_broken() -> None:
-    """Installed packages with methods that could not be loaded, on standard error."""
+    """Print, on standard error, which installed packages with methods could not be loaded."""
     from rpo.engine.plugins import installed
 
     for plugin, why in installed().items():
@@ -74,7 +74,7 @@ def _say_what_is_broken() -> None:
 
 
 def _explain(name: str, as_json: bool) -> None:
-    """All about one method, on the screen or as JSON."""
+    """Print everything about one method, as text or as JSON."""
     from rpo.engine.cost import step_cost
     from rpo.methods import get_method
 
@@ -102,7 +102,7 @@ def _explain(name: str, as_json: bool) -> None:
 
 
 def _sentences(entry: dict[str, Any]) -> list[str]:
-    """What each hyper-parameter and option is, its default and its range."""
+    """Describe each hyper-parameter and option in a sentence, with default and range."""
     numbers = [
         f"{name}: {value['words']} Default {default_words(value['default'])}, searched {value['range']}."
         for name, value in entry["hyperparameters"].items()
@@ -116,7 +116,7 @@ def _sentences(entry: dict[str, Any]) -> list[str]:
 
 
 def default_words(value: float | None) -> str:
-    """A default as it is shown.
+    """Format a default.
 
     >>> default_words(0.01), default_words(None)
     ('0.01', 'by formula')
@@ -125,14 +125,14 @@ def default_words(value: float | None) -> str:
 
 
 def entries() -> list[dict[str, Any]]:
-    """All methods as plain values: the table above, `--json` and the reference are made of these."""
+    """Return all methods as plain values, for the table, `--json` and the reference."""
     from rpo.methods import methods as registered
 
     return [_entry(method) for method in registered()]
 
 
 def _entry(method: "Method") -> dict[str, Any]:
-    """A method as plain values."""
+    """Convert a method to plain values."""
     tasks = [
         word for word, known in (("regression", "regression"), ("classification", "binary")) if known in method.tasks
     ]

@@ -1,4 +1,4 @@
-"""What the commands on a table share: their options, checks made before anything is computed, and printing."""
+"""Options shared by the commands on a table, early checks, and printing."""
 
 import json
 import re
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _reached(address: str | None) -> str | None:
-    """The address, once somebody answers there: known before anything is computed."""
+    """Check that a scheduler answers, before anything is computed; return the address."""
     if address is None:
         return None
     from rpo._cluster.scheduler import reached
@@ -126,7 +126,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables
 
 
 def load_plugins(names: Sequence[str] | None) -> None:
-    """Import what --plugin named."""
+    """Import the modules named by --plugin."""
     if names:
         from rpo.methods import load_plugin
 
@@ -135,7 +135,7 @@ def load_plugins(names: Sequence[str] | None) -> None:
 
 
 def check_report(report: Path | None) -> None:
-    """Refuse a page that cannot be written before anything is computed."""
+    """Raise an error, before anything is computed, if the page cannot be written."""
     from rpo.exceptions import InputError
 
     if report is None:
@@ -147,7 +147,7 @@ def check_report(report: Path | None) -> None:
 
 
 def names_in(given: Sequence[str] | None, columns: Iterable[str]) -> list[str]:
-    """Names of columns as options give them, several in one if separated by commas.
+    """Split options into names of columns; an option may hold several, separated by commas.
 
     >>> names_in(["a,b", "c, d"], ["a", "b", "c, d"])
     ['a', 'b', 'c, d']
@@ -157,7 +157,7 @@ def names_in(given: Sequence[str] | None, columns: Iterable[str]) -> list[str]:
 
 
 def origin(table: Path, seed: int) -> dict[str, str | int]:
-    """What a result was made of, and how to make it again."""
+    """Return how a result was made, and how to make it again."""
     return {
         "file": table.name,
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -168,7 +168,7 @@ def origin(table: Path, seed: int) -> dict[str, str | int]:
 
 
 def shortened(line: str) -> str:
-    """A line that names may have made long, without its middle: it begins with what is wrong and ends with what to do.
+    """Shorten a long line in its middle: it begins with what is wrong and ends with what to do.
 
     >>> len(shortened("x" * 5_000))
     480
@@ -177,18 +177,18 @@ def shortened(line: str) -> str:
 
 
 def say(text: str, err: bool = False) -> None:
-    """A sentence, wrapped to 80 columns."""
+    """Print a sentence, wrapped to 80 columns."""
     typer.echo(fill(printable(text), WIDTH, break_on_hyphens=False), err=err)
 
 
 def say_notes(notes: Iterable[str]) -> None:
-    """What was recognised or left out, on standard error: it is no part of the result."""
+    """Print notes on standard error: they are no part of the result."""
     for note in notes:  # a line each, however long: what reads them goes by lines
         typer.echo(f"note: {shortened(printable(note))}", err=True)
 
 
 def show(table: "pd.DataFrame", columns: Sequence[str], title: str, total: int) -> None:
-    """A table in the terminal, its cells as text and never as markup."""
+    """Print a table; cells are text, never markup."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -202,7 +202,7 @@ def show(table: "pd.DataFrame", columns: Sequence[str], title: str, total: int) 
 
 
 def cell(value: Any, column: str = "") -> str:
-    """A value as a table shows it; a column whose name begins with p holds probabilities."""
+    """Format a value for a table; a column whose name begins with p holds p-values."""
     if value is True or value is False or type(value).__name__ == "bool":
         return "yes" if value else ""
     if isinstance(value, float):
@@ -215,7 +215,7 @@ def cell(value: Any, column: str = "") -> str:
 
 
 def echo_json(value: Any) -> None:
-    """Print JSON that every reader takes: what is not finite is null, and no character steers the terminal."""
+    """Print strict JSON: numbers that are not finite are null, and control characters are escaped."""
     text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, indent=1)
     typer.echo(STEERING.sub(lambda found: json.dumps(found[0])[1:-1], text))
 
@@ -231,13 +231,13 @@ def _plain(value: Any) -> Any:
 
 
 def records(table: "pd.DataFrame") -> list[dict[str, Any]]:
-    """The rows of a table as dictionaries; what is missing is null."""
+    """Convert the rows of a table to dictionaries; missing values are null."""
     rows: list[dict[str, Any]] = json.loads(table.to_json(orient="records", double_precision=10, date_format="iso"))
     return rows
 
 
 def opened(table: str, *, encoding: str, skip_bad: bool, all_rows: bool) -> "pd.DataFrame | Dataset":
-    """The table in memory, or the dataset if it has so many rows that it is gone through in parts."""
+    """Read the table into memory, or open it as a dataset if it is too large."""
     from rpo._table import reading
     from rpo._table.reading import is_dataset, many_rows_in, read_table
 
@@ -255,7 +255,7 @@ def opened(table: str, *, encoding: str, skip_bad: bool, all_rows: bool) -> "pd.
 
 @contextmanager
 def run_by(checkpoint: Path | None, jobs: int | None, cluster: str | None, skip_bad: bool) -> "Iterator[Running]":
-    """How passes over a dataset are made; the folder of finished parts is held meanwhile."""
+    """Yield how passes over a dataset are run; the folder of finished parts is locked meanwhile."""
     from functools import partial
 
     from joblib import cpu_count

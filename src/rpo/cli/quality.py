@@ -155,7 +155,7 @@ def quality(
 
 
 def weights(found: "Quality") -> "pd.DataFrame":
-    """The weight of every row of the table, in its order."""
+    """Return the weight of every row of the table, in its order."""
     import numpy as np
     import pandas as pd
 
@@ -163,7 +163,7 @@ def weights(found: "Quality") -> "pd.DataFrame":
 
 
 def show_quality(found: "Quality") -> None:
-    """The sentences, then the worst of everything."""
+    """Print the summary, then the worst domains, groups and rows."""
     from rpo._report.page_rows import odd
 
     for sentence in found.summary:
@@ -184,10 +184,10 @@ def show_quality(found: "Quality") -> None:
 
 
 def quality_json(found: "Quality") -> dict[str, Any]:
-    """Everything that was found, and how, as plain values."""
-    from rpo._report import page_doubts as doubts
+    """Convert a judgement to plain values, with how it was made."""
+    from rpo._report.sections import build_method
 
-    method = doubts.section(found, 1)
+    method = build_method(found, 1)
     return {
         "summary": list(found.summary),
         "task": found.task,
@@ -208,12 +208,12 @@ def quality_json(found: "Quality") -> dict[str, Any]:
 
 
 def page_json(report: Path | None, judged: "Quality | None") -> dict[str, Any]:
-    """Of a command that wrote a page: where it is, and the judgement that is on it."""
+    """Return, for JSON, the path of the page and the judgement on it, if a page was written."""
     if report is None:
         return {"report": None}
     return {"report": str(report), "judgement": None if judged is None else quality_json(judged)}
 
 
 def by_domain(table: "pd.DataFrame") -> list[dict[str, Any]]:
-    """A table whose index holds the domains, as dictionaries."""
+    """Convert a table whose index holds the domains to dictionaries."""
     return [{"domain": domain, "columns": row} for domain, row in zip(table.index, records(table), strict=True)]

@@ -1,4 +1,4 @@
-"""A seeded set of uneven quality whose truth is known: one bad domain, two bad strata."""
+"""A synthetic data set of uneven quality with known truth: one bad domain, two bad strata."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -45,7 +45,9 @@ def make_uneven(
     seed: int = 0,
     task: Literal["regression", "classification"] = "regression",
 ) -> Uneven:
-    """y = f_*(x) + σ_ek ε, σ_ek² = σ_0² + σ_d² 1[e bad] + σ_s² 1[k bad]; or y = 1[f_*(x) > 0], flipped with p_ek.
+    """Generate a data set of uneven quality whose noise is known.
+
+        y = f_*(x) + σ_ek ε,  σ_ek² = σ_0² + σ_d² 1[e bad] + σ_s² 1[k bad];  or y = 1[f_*(x) > 0], flipped with p_ek
 
     Feature 0 says the stratum (k < x_0 < k + 1), features 1 and 2 make the signal with it, feature 3 is idle. The bad
     domain keeps half of its rows; a bad stratum keeps a quarter of its rows in every domain. Flips compose:
@@ -109,7 +111,7 @@ def make_uneven(
 
 
 def _either(a: Array, b: Array) -> Array:
-    """The probability that one of two independent flips happens and the other does not."""
+    """Return the probability that exactly one of two independent flips happens."""
     return a + b - 2 * a * b
 
 

@@ -18,7 +18,7 @@ class AdamState(NamedTuple):
 
 
 def adam_start(flat: Tensor) -> AdamState:
-    """No steps made yet."""
+    """Return the state of Adam before the first step."""
     return AdamState(torch.zeros_like(flat), torch.zeros_like(flat), flat.new_zeros(len(flat), 1))
 
 
@@ -30,7 +30,9 @@ def adam_step(
     beta1: Tensor | float = BETA1,
     beta2: Tensor | float = BETA2,
 ) -> tuple[Tensor, AdamState]:
-    r"""θ ← θ − a·m̂/(√v̂ + ε), m ← β₁m + (1 − β₁)g, v ← β₂v + (1 − β₂)g² (Kingma & Ba 2015).
+    r"""Make one step of Adam (Kingma & Ba 2015).
+
+        θ ← θ − a·m̂/(√v̂ + ε),  m ← β₁m + (1 − β₁)g,  v ← β₂v + (1 − β₂)g²
 
     `rate` is `(K, 1)`, the decay rates a number each or `(K, 1)`.
 
@@ -48,7 +50,9 @@ def adam_step(
 
 
 def cosine(step: Tensor, steps: Tensor) -> Tensor:
-    r"""½(1 + cos(π t/T)): one at the first step, near zero at the last.
+    r"""Return the cosine schedule's factor for the learning rate at a step.
+
+    ½(1 + cos(π t/T)): one at the first step, near zero at the last.
 
     >>> cosine(torch.tensor(50.0), torch.tensor(100.0))
     tensor(0.5000)

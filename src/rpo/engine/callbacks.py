@@ -1,4 +1,4 @@
-"""What may look on while a model trains: your own class, a CSV file, TensorBoard."""
+"""Callbacks, called while a model trains: your own class, a CSV file, TensorBoard."""
 
 import csv
 import io
@@ -33,7 +33,7 @@ class Callback:
     """
 
     def on_step(self, step: int, terms: Values) -> None:
-        """Called after each training step.
+        """Run after each training step.
 
         Parameters
         ----------
@@ -44,7 +44,7 @@ class Callback:
         """
 
     def on_evaluate(self, step: int, risks: Values) -> None:
-        """Called after each evaluation.
+        """Run after each evaluation.
 
         Parameters
         ----------
@@ -55,7 +55,7 @@ class Callback:
         """
 
     def on_end(self, trained: "Trained") -> None:
-        """Called once at the end of the training.
+        """Run once, at the end of the training.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class CSVLogger(Callback):
         self._write(step, terms)
 
     def on_evaluate(self, step: int, risks: Values) -> None:
-        """Append the risks, and let the file be read up to here."""
+        """Append the risks, and flush the file so that it can be read."""
         self._write(step, {f"validation {name}": value for name, value in risks.items()})
         if self.file is not None:
             self.file.flush()
@@ -115,7 +115,10 @@ class CSVLogger(Callback):
             writer.writerows((step, model, name, f"{float(v):.6g}") for model, v in enumerate(value))
 
     def _open(self, step: int) -> None:
-        """Keep what was written before this step: what came after the last checkpoint is written again."""
+        """Open the file, keeping the lines of earlier steps.
+
+        Lines written after the last checkpoint are dropped: the training that continues writes them again.
+        """
         make_folder(self.path.parent)
         kept = [list(HEADER)]
         if self.path.exists() and step > 1:

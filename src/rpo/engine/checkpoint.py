@@ -1,4 +1,4 @@
-"""A training kept in a file while it goes on: whole or not there, and no pickle."""
+"""Checkpoints of a running training: complete files only, and no pickle."""
 
 import json
 import signal
@@ -22,7 +22,7 @@ TERMINATED = 128 + signal.SIGTERM  # what a shell says of a process that SIGTERM
 
 
 class Kept(NamedTuple):
-    """What a checkpoint holds: the snapshot, the losses so far, and why models failed."""
+    """Content of a checkpoint: the snapshot, the losses so far, and why models failed."""
 
     snapshot: Snapshot
     curve: Tensor
@@ -30,7 +30,9 @@ class Kept(NamedTuple):
 
 
 class Keeper:
-    """Keeps one stack's training in a file: every so many seconds, at the end, and when asked to stop.
+    """Saves the training of one stack to a file: every `every` seconds, at the end, and on SIGTERM.
+
+    `mark` identifies the training; a file with another mark is refused.
 
     `mark` says which training it is; a file with another mark is refused.
     """
@@ -41,7 +43,7 @@ class Keeper:
         self.before: Tensor | None = None
 
     def load(self, device: torch.device) -> Kept | None:
-        """What was kept; None if nothing was."""
+        """Return the content of the file, or None if there is no file."""
         if not self.path.exists():
             return None
         kept, mark = read_checkpoint(self.path, device)
@@ -55,7 +57,7 @@ class Keeper:
         return kept
 
     def __call__(self, now: Snapshot, curve: Sequence[Tensor], failures: Sequence[str | None]) -> None:
-        """After each step: write if it is time to; write and end the process if it was asked to stop."""
+        """Save if it is time to; save and end the process if it was asked to stop. Called after each step."""
         stop = self.stop()
         if stop or time.monotonic() - self.saved >= self.every:
             self._save(now, torch.stack(list(curve)), failures)
@@ -63,7 +65,7 @@ class Keeper:
             raise SystemExit(TERMINATED)
 
     def finish(self, trained: Trained) -> Trained:
-        """Write the end, and give the losses of all steps."""
+        """Save the end of the training, and return it with the losses of all steps."""
         trained.curve = self._save(trained.snapshot, trained.curve, trained.failures)
         return trained
 
@@ -76,7 +78,9 @@ class Keeper:
 
 @contextmanager
 def stopping() -> Iterator[Callable[[], bool]]:
-    """While this lasts SIGTERM only sets a mark, for the training to see after its step; afterwards the process ends.
+    """Defer SIGTERM while the context lasts; yield a function that returns whether it came.
+
+    The training looks after each step; on leaving, the process ends if the signal came.
 
     Outside the main thread signals belong to somebody else, and the mark is never set.
     """
@@ -95,7 +99,7 @@ def stopping() -> Iterator[Callable[[], bool]]:
 
 
 def write_checkpoint(path: Path, kept: Kept, mark: Mapping[str, str]) -> None:
-    """Write a file that appears only when it is complete.
+    """Write a checkpoint; the file appears only when it is complete.
 
     >>> import tempfile
     >>> from rpo.engine.adam import adam_start
@@ -121,7 +125,7 @@ def write_checkpoint(path: Path, kept: Kept, mark: Mapping[str, str]) -> None:
 
 
 def read_checkpoint(path: Path, device: torch.device | str = "cpu") -> tuple[Kept, dict[str, str]]:
-    """What a file holds, on a device, and the mark of its training, once it is seen to be whole."""
+    """Read and validate a checkpoint; return its content and the mark of its training."""
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)

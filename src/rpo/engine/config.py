@@ -1,4 +1,4 @@
-"""How to train: everything about a training that is not the method's.
+"""Training settings that do not depend on the method.
 
 And what it asks of the machine: threads for the work there is, and memory that it would only ask for again.
 """
@@ -106,7 +106,9 @@ class Config:
 
 
 def default_batch_size(rows: int, domains: int) -> int | None:
-    """Rows of each domain in a step: all (None) of a small table, else an equal share of half as many, at least eight.
+    """Return the default number of rows per domain in a step, or None to use all rows of a small table.
+
+    For larger tables, an equal share of half of `FULL_BATCH_ROWS`, at least eight.
 
     >>> default_batch_size(4096, 10), default_batch_size(5000, 10), default_batch_size(5000, 1000)
     (None, 204, 8)
@@ -115,7 +117,7 @@ def default_batch_size(rows: int, domains: int) -> int | None:
 
 
 def pick_device(name: str) -> torch.device:
-    """The device by name; `auto` is the first GPU if there is one.
+    """Return the device of that name; `auto` is the first GPU, if there is one, else the CPU.
 
     >>> pick_device("cpu")
     device(type='cpu')
@@ -135,7 +137,7 @@ def pick_device(name: str) -> torch.device:
 
 @contextmanager
 def threads_for(numbers: int) -> Iterator[None]:
-    """One thread while the work is small; as many as before otherwise, and afterwards. Other trainings are left alone.
+    """Use one thread while the context lasts if the work is small; other trainings are not affected.
 
     >>> with threads_for(1000):
     ...     torch.get_num_threads()
@@ -159,7 +161,7 @@ def threads_for(numbers: int) -> Iterator[None]:
 
 @cache
 def keep_freed_pages() -> bool:
-    """Let the C library keep up to 512 MB of freed memory, where it is glibc; whether it agreed.
+    """Let glibc keep up to 512 MB of freed memory; return whether it was set.
 
     By default glibc returns freed tensors of half a megabyte and more to the system at once, and every step of a
     training pays the page faults of taking them again: a sixth to a third of its time.

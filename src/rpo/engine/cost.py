@@ -1,4 +1,4 @@
-"""What a step of a method costs over a step of plain training, measured here and now."""
+"""The cost of a method's step relative to plain training, measured on this machine."""
 
 import time
 from collections.abc import Callable
@@ -20,7 +20,9 @@ WARM, ROUNDS = 3, 15
 
 
 def step_cost(method: Method, rounds: int = ROUNDS) -> float:
-    """CPU time of a step over one of ERM, the median of rounds in which both took turns, on one thread.
+    """Measure the CPU time of a method's step, relative to a step of ERM.
+
+    It is the median ratio over rounds in which both take turns, on one thread.
 
     One model, an MLP 100-64-64-1 on 2,048 rows of three domains; a first stage is not counted.
 
@@ -56,7 +58,7 @@ def stepper(
     batch_size: int | None = None,
     compiled: bool = False,
 ) -> Callable[[], None]:
-    """A function that makes one step of a stack of models."""
+    """Return a function that makes one training step of a stack of models."""
     config = Config(steps=10**6, batch_size=batch_size, compile=compiled, progress=False)
     # The first stage of methods in two is another training: here only steps of the second are measured.
     short = Config(steps=1, batch_size=batch_size, progress=False)

@@ -24,7 +24,7 @@ COLUMNS = ("x", "y", "domain", "stratum", "weight")
 
 
 class Batch(NamedTuple):
-    """What one model sees in one step."""
+    """The rows that one model uses in one step."""
 
     x: Tensor
     """Inputs `(n, ...)`."""
@@ -89,31 +89,31 @@ class Data:
         return tuple(self.x.shape[2 if self.stacked else 1 :])
 
     def with_weight(self, weight: Tensor) -> "Data":
-        """The same rows under other weights, `(n,)` or `(K, n)`."""
+        """Return the same rows with other weights, `(n,)` or `(K, n)`."""
         return replace(self, weight=weight)
 
     def size(self, models: int) -> Tensor:
-        """Weight of each domain for each model, `(K, E)`."""
+        """Return the total weight of each domain for each model, `(K, E)`."""
         domain = self.domain.expand(models, -1)
         weight = self.weight.expand(models, -1)
         return weight.new_zeros(models, self.n_domains).scatter_add(1, domain, weight)
 
     def models(self, chosen: slice) -> "Data":
-        """The data of some models of the stack."""
+        """Return the data of a slice of the stack's models."""
         if not self.stacked and self.weight.dim() == 1:
             return self
         names = COLUMNS if self.stacked else ("weight",)
         return replace(self, **{name: getattr(self, name)[chosen] for name in names})
 
     def repeat(self, times: int) -> "Data":
-        """Each model's data `times` over: models m·times … m·times + times − 1 see the data of model m."""
+        """Repeat each model's data: models m·times … m·times + times − 1 use the data of model m."""
         if not self.stacked and self.weight.dim() == 1:
             return self
         names = COLUMNS if self.stacked else ("weight",)
         return replace(self, **{name: getattr(self, name).repeat_interleave(times, 0) for name in names})
 
     def to(self, device: torch.device, dtype: torch.dtype) -> "Data":
-        """On another device, the real numbers of another type."""
+        """Move the data to a device, real numbers converted to `dtype`."""
         y = self.y.to(device) if self.task == "multiclass" else self.y.to(device, dtype)
         return replace(
             self,
@@ -172,7 +172,7 @@ def make_data(
 
 
 def stack_data(sets: Sequence[Data]) -> Data:
-    """One data set a model, padded with rows of weight zero to the longest.
+    """Stack one data set per model, padded with rows of weight zero to the longest.
 
     >>> short = make_data(torch.zeros(2, 1), torch.zeros(2), torch.tensor([0, 1]), task="regression")
     >>> long = make_data(torch.zeros(3, 1), torch.zeros(3), torch.tensor([0, 1, 1]), task="regression")
@@ -207,7 +207,7 @@ BLOCK = 32  # steps whose rows are drawn at once: one call of the generator inst
 
 
 def draw_rows(data: Data, seeds: Sequence[int], batch_size: int, first: int = 0) -> Iterator[Tensor]:
-    """Rows of each step from step `first` on, `(K, E·batch_size)`: `batch_size` of each domain, domain after domain.
+    """Yield the rows of each step from step `first` on, `(K, E·batch_size)`: `batch_size` rows per domain, in turn.
 
     Every row is drawn on its own, so a domain smaller than the batch gives its rows several times; a domain
     without any row gives −1. The draw of a step depends on the model's seed and the step's number alone: not on
@@ -224,7 +224,7 @@ def draw_rows(data: Data, seeds: Sequence[int], batch_size: int, first: int = 0)
 
 
 class _DomainTable:
-    """The rows of each domain that have any weight, one domain after another."""
+    """The rows with positive weight of each domain, one domain after another."""
 
     def __init__(self, data: Data, model: int) -> None:
         domain = (data.domain[model] if data.stacked else data.domain).cpu().numpy()
@@ -240,7 +240,10 @@ class _DomainTable:
 
 
 def draw_batches(data: Data, seeds: Sequence[int], batch_size: int, first: int = 0) -> Iterator[dict[str, Tensor]]:
-    """The columns of each step's batch from step `first` on: rows as `draw_rows` draws them, gathered or fetched."""
+    """Return an iterator over the columns of each step's batch, from step `first` on.
+
+    Rows are drawn by `draw_rows`; inputs are gathered from memory or fetched from a source.
+    """
     draws = draw_rows(data, seeds, batch_size, first)
     if isinstance(data.x, Source):
         return (gather(data, rows, x) for rows, x in data.x.stream(draws, seeds, first))
@@ -248,7 +251,7 @@ def draw_batches(data: Data, seeds: Sequence[int], batch_size: int, first: int =
 
 
 def gather(data: Data, rows: Tensor, x: Tensor | None = None) -> dict[str, Tensor]:
-    """The columns of a batch for the drawn `rows` of each model, `(K, n, ...)`; row −1 has weight zero.
+    """Gather the columns of a batch for the drawn `rows` of each model, `(K, n, ...)`; row −1 has weight zero.
 
     `x` are their inputs, if they were fetched already.
     """
@@ -275,7 +278,7 @@ def gather(data: Data, rows: Tensor, x: Tensor | None = None) -> dict[str, Tenso
 
 
 def fold_of_rows(x: Tensor | Source, weight: Tensor, folds: int) -> Tensor:
-    """The fold of each row, `(n,)`, as `folds_by_content` deals them out.
+    """Assign each row to a fold, `(n,)`, by `folds_by_content`.
 
     >>> fold_of_rows(torch.tensor([[1.0], [2.0], [1.0]]), torch.ones(3), 2).tolist() in ([0, 1, 0], [1, 0, 1])
     True

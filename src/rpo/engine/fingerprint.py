@@ -1,4 +1,4 @@
-"""What a training is, as short texts: two trainings with the same ones give the same model."""
+"""Fingerprints of trainings: two trainings with the same fingerprint give the same model."""
 
 import hashlib
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ Fingerprint = dict[str, str]
 
 
 def fingerprint(method: Method, net: Net, run: "Preparation") -> Fingerprint:
-    """A text for each thing that decides the result; where two trainings differ, the name says in what."""
+    """Return a text for each thing that decides the result of a training, by name."""
     data, config, first = run.data, run.config, run.first or {}
     x = data.x.sample() if isinstance(data.x, Source) else data.x
     # Said only where they are not the usual ones, so that checkpoints of before are known again.
@@ -37,7 +37,7 @@ def fingerprint(method: Method, net: Net, run: "Preparation") -> Fingerprint:
 
 
 def digest(*tensors: Tensor) -> str:
-    """SHA-256 of types, shapes and values.
+    """Return the SHA-256 of types, shapes and values of tensors.
 
     >>> digest(torch.ones(2)) == digest(torch.ones(2)), digest(torch.ones(2)) == digest(torch.ones(1, 2))
     (True, False)

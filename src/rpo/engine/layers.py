@@ -23,7 +23,7 @@ ATTENTION = ("scaled_dot_product", "multi_head_attention", "transformer_encoder"
 
 
 def check_norms(module: nn.Module, batch_size: int | None) -> None:
-    """Refuse batch norms where they would take rows that count for nothing, or have no statistics to predict with."""
+    """Refuse batch norms that have no running statistics, or that would be trained without mini-batches."""
     for name in mixing(module):
         layer = module.get_submodule(name)
         if isinstance(layer, _InstanceNorm) or getattr(layer, "running_mean", None) is None:
@@ -43,7 +43,7 @@ def hold_statistics(module: nn.Module) -> None:
 
 
 def statistics(module: nn.Module) -> dict[str, Tensor]:
-    """The buffers of batch norms by name, as they were built."""
+    """Return the running statistics of batch norms by name, as they were built."""
     return {
         f"{name}.{kind}".lstrip("."): getattr(module.get_submodule(name), kind)
         for name in mixing(module)
@@ -53,7 +53,7 @@ def statistics(module: nn.Module) -> dict[str, Tensor]:
 
 @contextmanager
 def measuring(module: nn.Module) -> Iterator[None]:
-    """Batch norms keep the mean of what they see; everything else is as for a prediction."""
+    """Let batch norms average the statistics of what they see; everything else is in evaluation mode."""
     layers = [module.get_submodule(name) for name in mixing(module)]
     before = [(layer.momentum, layer.num_batches_tracked) for layer in layers]
     with evaluating(module):
@@ -70,7 +70,7 @@ def measuring(module: nn.Module) -> Iterator[None]:
 
 
 def measured(module: nn.Module, params: Mapping[str, Tensor], batches: Iterator[Tensor]) -> dict[str, Tensor]:
-    """The statistics of batch norms, each the mean over some batches, for given weights."""
+    """Measure the statistics of batch norms for given weights, each as the mean over some batches."""
     like = next(iter(params.values()))
     found = {name: torch.zeros_like(value).to(like) for name, value in statistics(module).items()}
     with measuring(module), torch.no_grad():
@@ -81,7 +81,7 @@ def measured(module: nn.Module, params: Mapping[str, Tensor], batches: Iterator[
 
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
-    """The module as it predicts: nothing is dropped, nothing is learned."""
+    """Put the module into evaluation mode while the context lasts."""
     before = [(layer, layer.training) for layer in module.modules()]
     module.eval()
     try:
@@ -93,7 +93,10 @@ def evaluating(module: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def twice_differentiable(wanted: bool) -> Iterator[None]:
-    """Attention by the plain kernel: the fast ones have no second derivative, and no form for a stack."""
+    """Compute attention by the plain kernel while the context lasts, if `wanted`.
+
+    The fast kernels have no second derivative, and cannot be stacked.
+    """
     if not wanted:
         yield
         return

@@ -1,4 +1,4 @@
-"""What a method is, and the list of them.
+"""Methods: their definition and their registry.
 
 A method is a pure function `(net, params, state, batch, hp)` that gives the named terms of its loss. Everything else
 about it stands beside that function: the tasks it fits, its hyper-parameters with the ranges to search, and, where it
@@ -10,7 +10,6 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,7 +35,7 @@ BOTH: tuple[Task, ...] = REGRESSION + CLASSIFICATION
 
 @dataclass(frozen=True)
 class Hyper:
-    """A number to tune: its default, the range in which a search draws it, and what it is in a sentence."""
+    """A hyper-parameter: its default, the range in which a search draws it, and its description."""
 
     default: float | None
     low: float
@@ -46,7 +45,7 @@ class Hyper:
     words: str = ""
 
     def draw(self, generator: np.random.Generator) -> float:
-        """One value from the range.
+        """Draw a value from the range.
 
         >>> 0.1 <= log_uniform(1.0, 0.1, 10.0).draw(np.random.default_rng(0)) <= 10
         True
@@ -64,7 +63,9 @@ class Hyper:
 
 
 def log_uniform(default: float | None, low: float, high: float, words: str = "") -> Hyper:
-    """10^U(log₁₀ low, log₁₀ high).
+    """Return a hyper-parameter searched log-uniformly between `low` and `high`.
+
+        10^U(log₁₀ low, log₁₀ high)
 
     >>> print(log_uniform(1.0, 0.1, 10.0))
     log-uniform 0.1 to 10
@@ -73,7 +74,7 @@ def log_uniform(default: float | None, low: float, high: float, words: str = "")
 
 
 def uniform(default: float, low: float, high: float, words: str = "") -> Hyper:
-    """U(low, high).
+    """Return a hyper-parameter searched uniformly between `low` and `high`.
 
     >>> uniform(0.5, 0, 1).default
     0.5
@@ -82,7 +83,7 @@ def uniform(default: float, low: float, high: float, words: str = "") -> Hyper:
 
 
 def one_of(default: float, *values: float, words: str = "") -> Hyper:
-    """One of some values, each as likely.
+    """Return a hyper-parameter searched among some values, each as likely.
 
     >>> print(one_of(1, 1, 2, 4))
     {1, 2, 4}
@@ -95,7 +96,7 @@ LEARNING_RATE = log_uniform(1e-2, 10**-4.5, 10**-1.5, "Learning rate of Adam.")
 
 
 class Choice(tuple[Any, ...]):
-    """The values an option may have, the default first, and what it is in a sentence; one value alone stands for any.
+    """The values of an option, the default first, and its description; a single value means that any is allowed.
 
     >>> choice = Choice("mean", "sum", words="How a loss of rows is put together.")
     >>> choice[0], len(choice), choice.words
@@ -105,13 +106,13 @@ class Choice(tuple[Any, ...]):
     words: str
 
     def __new__(cls, *values: Any, words: str) -> "Choice":
-        """Values as a tuple has them."""
+        """Create the tuple of values, with its description."""
         choice = super().__new__(cls, values)
         choice.words = words
         return choice
 
     def __getnewargs_ex__(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """What makes it again in another process."""
+        """Return the arguments that recreate it when unpickled."""
         return tuple(self), {"words": self.words}
 
 
@@ -129,7 +130,7 @@ class Values:
 
 
 class Gradient(NamedTuple):
-    """What a method returns that makes its own update: gradients by parameter, the loss's terms, the new state.
+    """The result of a method that makes its own update: gradients by parameter, the loss's terms, the new state.
 
     `moves` says by parameter which coordinates move in this step (empty: all); the others stay as they are, with
     their moments, so that neither momentum nor decay drags them along.
@@ -186,13 +187,13 @@ class Method:
     second_order: bool = False
 
     def check_task(self, task: Task) -> None:
-        """Refuse a task the method lacks, naming those that have it."""
+        """Raise an error if the method lacks a task, naming the methods that support it."""
         if task not in self.tasks:
             able = ", ".join(sorted(other.name for other in methods(task)))
             raise InputError(f"{self.name!r} does not support {task}; methods that do: {able}")
 
     def fill(self, given: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
-        """Given values completed by defaults: the numbers, and the options.
+        """Complete the given values by defaults; return the numbers and the options.
 
         A number of None is left to the method (NaN to the engine).
         """
@@ -221,7 +222,7 @@ def _number(name: str, value: Any) -> float:
 
 REGISTRY: dict[str, Method] = {}
 REMOVED: dict[str, str] = {}  # names of methods that are gone: the version, and what to use instead
-METHODS = "rpo.methods"  # importing it fills both; the engine itself knows no method by name
+OURS = __name__.partition(".")[0]
 UNSEEN = "unseen"  # in the place of the hash of code that cannot be read
 
 
@@ -304,18 +305,18 @@ def method(
 
 
 def _said_of(name: str, module: ModuleType) -> str:
-    """The first line of a module; a notebook's says nothing of the method."""
+    """Return the default summary of a method: the first line of its module, unless that is a notebook."""
     line = "" if module.__name__ == "__main__" else _first_line(module.__doc__)
     return line or f"{name}: a method of your own."
 
 
 def is_ours(objective: Objective) -> bool:
-    """Whether a method belongs to this library."""
-    return objective.__module__.startswith(f"{METHODS}.")
+    """Return whether a method belongs to this library."""
+    return objective.__module__.partition(".")[0] == OURS
 
 
 def source_of(*parts: Any) -> str:
-    """Sixteen digits that change with the code: the module's, or in a notebook that of the functions alone."""
+    """Hash the source code of a method to 16 hex digits: its module's, or in a notebook that of its functions."""
     functions = [part for part in parts if inspect.isfunction(part)]
     home = sys.modules.get(functions[0].__module__)
     try:
@@ -331,7 +332,7 @@ def _first_line(text: str | None) -> str:
 
 
 def get_method(name: str) -> Method:
-    """The method with this name; an unknown name raises an error that lists all methods, or what replaced it.
+    """Return the method with this name; an unknown name raises an error that lists all methods.
 
     Parameters
     ----------
@@ -362,7 +363,7 @@ def get_method(name: str) -> Method:
 
 
 def methods(task: Task | None = None) -> Iterable[Method]:
-    """All registered methods, or those that support a task.
+    """Return all registered methods, or those that support a task.
 
     Parameters
     ----------
@@ -385,8 +386,7 @@ def methods(task: Task | None = None) -> Iterable[Method]:
 
 
 def _fill_registry() -> Mapping[str, str]:
-    """Our own methods and those of installed packages; packages that could not be loaded, and why."""
+    """Load the methods of installed packages, ours among them; return those that could not be loaded, and why."""
     from rpo.engine.plugins import installed
 
-    import_module(METHODS)
     return installed()

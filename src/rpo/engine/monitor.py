@@ -1,4 +1,4 @@
-"""What is looked at while models train: validation domains, when to stop, who is told."""
+"""Monitoring while models train: validation domains, early stopping, callbacks."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -76,7 +76,7 @@ class Monitor:
 
 
 class Watch:
-    """A monitor at work on one stack. What it remembers is in the snapshot, and so in checkpoints.
+    """A monitor at work on one stack. Its memory is in the snapshot, and so in checkpoints.
 
     `risk` `(K, T, V)` and `at` `(K, T)` are the evaluations so far; with early stopping `best` is the best score,
     `since` how many evaluations ago that was, and `flat` and `state/…` the model of it.
@@ -90,7 +90,10 @@ class Watch:
     def step(
         self, now: Snapshot, terms: dict[str, Tensor], steps: int, settled: Callable[[Tensor, State], State]
     ) -> tuple[dict[str, Tensor], bool]:
-        """After a step: what to remember, and whether all have stopped; `settled` gives a state to predict with."""
+        """Evaluate and run callbacks after a step; return the new memory, and whether all models have stopped.
+
+        `settled` turns parameters and state into a state to predict with.
+        """
         for callback in self.monitor.callbacks:
             callback.on_step(now.step, {**terms, "loss": torch.stack(list(terms.values())).sum(0)})
         if self.monitor.validation is None or (now.step % self.monitor.every and now.step != steps):
@@ -111,7 +114,7 @@ class Watch:
         return watch, bool((watch["since"] >= self.monitor.patience).all())
 
     def _risks(self, now: Snapshot, data: Data) -> Tensor:
-        """The risk of each model on each validation domain, `(K, V)`."""
+        """Compute the risk of each model on each validation domain, `(K, V)`."""
         output = self._outputs(now, data)
         risks = [
             domain_mean(sample_loss(own, data.y, data.task), data.domain, data.weight, data.n_domains) for own in output
@@ -129,7 +132,7 @@ class Watch:
         return found
 
     def _best(self, now: Snapshot, score: Tensor) -> dict[str, Tensor]:
-        """Each model's best so far; one that has waited long enough is not looked at any more."""
+        """Update each model's best evaluation; models out of patience are left alone."""
         score = torch.where(score.isfinite(), score, torch.inf)
         if "best" not in now.watch:
             kept = {f"state/{name}": value for name, value in now.state.items()}
@@ -149,13 +152,13 @@ class Watch:
         }
 
     def chosen(self, now: Snapshot) -> tuple[Tensor, State]:
-        """The models of the best evaluation, or as they are."""
+        """Return the models of the best evaluation, or the current ones without early stopping."""
         if "best" not in now.watch:
             return now.flat, now.state
         kept = {name.removeprefix("state/"): v for name, v in now.watch.items() if name.startswith("state/")}
         return now.watch["flat"], kept
 
     def end(self, trained: "Trained") -> None:
-        """Tell the callbacks."""
+        """Run the callbacks' `on_end`."""
         for callback in self.monitor.callbacks:
             callback.on_end(trained)

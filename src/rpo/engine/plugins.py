@@ -1,7 +1,8 @@
-"""Methods from outside: of installed packages, of a module named by the user, of a notebook; and on to workers.
+"""Methods from installed packages, modules named by the user, and notebooks; and their transfer to workers.
 
-A package names its modules (or functions) in the entry-point group `rpo.methods`. What an entry point or `--plugin`
-names is imported, which registers its methods; a function that is no method itself is called, and registers them.
+A package, this one too, names its modules (or functions) in the entry-point group `rpo.methods`. What an entry point or
+`--plugin` names is imported, which registers its methods; a function that is no method itself is called, and registers
+them.
 """
 
 import os
@@ -13,7 +14,7 @@ from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any
 
-from rpo.engine.method import REGISTRY, Method, is_ours
+from rpo.engine.method import OURS, REGISTRY, Method, is_ours
 from rpo.exceptions import InputError
 
 GROUP = "rpo.methods"
@@ -21,12 +22,12 @@ GROUP = "rpo.methods"
 
 @cache
 def _found() -> tuple[dict[str, str], list[EntryPoint]]:
-    """Entry points that could not be loaded, filled in by `installed`, and those still to load."""
-    return {}, list(entry_points(group=GROUP))
+    """Return the errors of entry points that could not be loaded, and those still to load, ours at the end."""
+    return {}, sorted(entry_points(group=GROUP), key=lambda point: _is_own(point.module))
 
 
 def installed() -> Mapping[str, str]:
-    """Load what installed packages have; those that fail, and why. One that fails takes nothing else down."""
+    """Load the methods of installed packages; return the error of each that fails, by entry point."""
     broken, waiting = _found()
     while waiting:  # a plugin that asks for a method comes by here while it is being loaded
         point = waiting.pop()
@@ -45,7 +46,7 @@ def load_plugin(name: str) -> None:
     rpo.exceptions.InputError: plugin 'no_such_module' could not be loaded (ModuleNotFoundError: ...): ...
     """
     module, _, function = name.partition(":")
-    import_module("rpo.methods")
+    installed()
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
@@ -60,13 +61,13 @@ def load_plugin(name: str) -> None:
 
 
 def _register(found: Any) -> None:
-    """Call what is neither a module nor a method that its decorator has registered."""
+    """Call a function that registers methods; modules and registered methods need no call."""
     if not isinstance(found, ModuleType) and not any(method.objective is found for method in REGISTRY.values()):
         found()
 
 
 def said(error: BaseException) -> str:
-    """An error on one line.
+    """Return an error's type and message on one line.
 
     >>> said(KeyError("a"))
     "KeyError: 'a'"
@@ -78,7 +79,9 @@ def said(error: BaseException) -> str:
 
 
 def packed() -> bytes:
-    """Methods that a worker would not find by itself, code and all; empty if there are none.
+    """Serialise the methods that a worker would not find by itself; empty if there are none.
+
+    Methods of installed packages are not included: a worker has its own, and `check_same` compares.
 
     Packages that are installed are not among them: a worker has its own, and `check_same` compares.
     """
@@ -106,18 +109,18 @@ def packed() -> bytes:
 
 
 def unpack(content: bytes) -> None:
-    """Register, in a worker, what `packed` gave."""
+    """Register, in a worker, the methods serialised by `packed`."""
     if not content:
         return
     import cloudpickle
 
-    import_module("rpo.methods")
+    installed()
     for method in cloudpickle.loads(content):
         REGISTRY[method.name] = method
 
 
 def check_same(method: Method, source: str) -> None:
-    """Refuse, in a worker, a method whose code is not the one that was asked for."""
+    """Raise an error, in a worker, if the method's code differs from the code that the run was started with."""
     if method.source != source:
         raise InputError(
             f"method {method.name!r} differs from the one the study was started with: install the same code everywhere"
@@ -126,3 +129,7 @@ def check_same(method: Method, source: str) -> None:
 
 def _root(method: Method) -> str:
     return method.objective.__module__.partition(".")[0]
+
+
+def _is_own(module: str) -> bool:
+    return module.partition(".")[0] == OURS

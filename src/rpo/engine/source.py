@@ -96,27 +96,27 @@ class Source:
         return len(self), *self.example.shape
 
     def to(self, device: torch.device, dtype: torch.dtype) -> "Source":
-        """The same, its batches on a device and of a type."""
+        """Return the same source with its batches on a device and of a type."""
         return replace(self, device=device, dtype=dtype)
 
     def __getitem__(self, rows: slice) -> Tensor:
-        """Some inputs as they are."""
+        """Return the inputs of a slice of items, without augmentation."""
         keys = [Key(row) for row in range(*rows.indices(len(self)))]
         return self._move(_stacked(_Items(self.dataset, None).__getitems__(keys)))
 
     def pieces(self, size: int = PIECE) -> Iterator[Tensor]:
-        """All inputs in order and as they are, some at a time."""
+        """Yield all inputs in order, without augmentation, `size` at a time."""
         keys = ([Key(row) for row in range(start, min(start + size, len(self)))] for start in range(0, len(self), size))
         for piece in self._loader(keys, None):
             yield self._move(piece)
 
     def sample(self) -> Tensor:
-        """Some inputs from first to last, on the CPU: what is the same in them is taken for the same data."""
+        """Return up to 64 evenly spaced inputs, on the CPU; data that agree in them count as the same data."""
         rows = np.unique(np.linspace(0, len(self) - 1, SAMPLE).astype(int))
         return _stacked(_Items(self.dataset, None).__getitems__([Key(int(row)) for row in rows]))
 
     def stream(self, draws: Iterator[Tensor], seeds: Sequence[int], first: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """The rows of each step from `first` on, `(K, n)`, and their inputs for training, `(K, n, ...)`."""
+        """Yield the rows of each step from `first` on, `(K, n)`, and their augmented inputs, `(K, n, ...)`."""
         waiting: deque[Tensor] = deque()  # rows that are being fetched
 
         def keys() -> Iterator[list[Key]]:
@@ -133,7 +133,7 @@ class Source:
             yield rows, self._move(x).reshape(*rows.shape, *x.shape[1:])
 
     def labels(self, name: str, show: Show = "auto") -> NDArray[Any] | None:
-        """`y`, `domains` or `strata` of every item; None if there are none."""
+        """Return `y`, `domains` or `strata` of every item, or None if there are none."""
         place, attribute = LABELS[name]
         given = getattr(self, name)
         given = getattr(self.dataset, attribute, None) if given is None else given
@@ -155,7 +155,7 @@ class Source:
         return x.to(self.device, self.dtype, non_blocking=True)
 
     def _loader(self, keys: Iterator[list[Key]], augment: Callable[[Tensor], Tensor] | None) -> Iterator[Tensor]:
-        """Inputs for lists of keys, fetched ahead by workers if there are some."""
+        """Yield the inputs for lists of keys, fetched ahead by workers if there are some."""
         loader = DataLoader(
             _Items(self.dataset, augment),
             batch_sampler=keys,
@@ -224,6 +224,6 @@ def _plain(value: Any) -> Any:
 
 
 def _calm(_: int) -> None:
-    """In a worker: SIGTERM is for the process that trains, which finishes its step and ends the workers itself."""
+    """Let a worker ignore SIGTERM: the training process finishes its step and ends the workers itself."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     torch.set_num_threads(1)

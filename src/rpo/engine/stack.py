@@ -27,7 +27,7 @@ LAYERS = "layers"  # the name of the seed of layers that draw, among a batch's r
 
 
 class Stack:
-    """One stack in training."""
+    """A stack of models in training."""
 
     def __init__(
         self,
@@ -57,7 +57,10 @@ class Stack:
         keep: Keeper | None = None,
         watch: Watch | None = None,
     ) -> Trained:
-        """Train from a snapshot on; models that fail are noted and left alone; `keep` and `watch` see every step."""
+        """Train from a snapshot until step `until`; `keep` and `watch` are called after every step.
+
+        A model whose loss is not finite is noted in `failures` and left alone.
+        """
         flat, adam, state, seen, stop = now.flat, now.adam, now.state, now.watch, False
         curve = []
         with closing(self.batches(now.step)) as batches:  # ends the workers of a source
@@ -87,7 +90,7 @@ class Stack:
         return Trained(self.method, self.net, Snapshot(flat, adam, state, until, seen), failures, loss)
 
     def settled(self, flat: Tensor, state: State) -> State:
-        """The state with what predictions need beside it: the statistics of batch norms for these weights."""
+        """Return the state to predict with, which includes the statistics of batch norms for these weights."""
         if not self.net.mixes or any(name.startswith(BUFFER) for name in state):
             return state
         number = min(self.config.steps, MEASURED)
@@ -97,7 +100,7 @@ class Stack:
         return {**state, **{f"{BUFFER}{name}": value[None] for name, value in found.items()}}
 
     def batches(self, first: int) -> Generator[Batch, None, None]:
-        """The batches from step `first` on, `accumulate` a step; without a batch size every step sees all rows."""
+        """Yield the batches from step `first` on, `accumulate` per step; without a batch size all rows each time."""
         data, size = self.data, self.config.batch_size
         everything = {name: getattr(data, name) for name in COLUMNS}
         everything["row"] = torch.arange(data.n_rows, device=data.x.device)
@@ -110,7 +113,7 @@ class Stack:
             yield Batch(**columns, size=self.size, step=step, steps=self.steps, draw=self._draw(number, rows))
 
     def _draw(self, step: int, rows: int) -> dict[str, Tensor]:
-        """The random numbers of this batch, the method's and the layers' own: from the seed and its number alone."""
+        """Draw the random numbers of a batch for the method and the layers, from the seeds and its number alone."""
         found = {}
         if self.net.draws:
             states = [np.random.SeedSequence([seed, 5, step]).generate_state(1, np.uint64) for seed in self.seeds]
@@ -134,7 +137,7 @@ class Stack:
         }
 
     def _dims(self, batch: Batch) -> Batch:
-        """Which fields of the batch have one slice a model."""
+        """Return the axis of each field of the batch that runs over models, or None if it is shared."""
         data, drawn = self.data, self.config.batch_size is not None
         own = 0 if drawn or data.stacked else None
         weight = 0 if drawn or data.weight.dim() == 2 else None
@@ -145,7 +148,7 @@ class Stack:
     def _step(
         self, flat: Tensor, adam: AdamState, state: State, batch: Batch, *more: Batch
     ) -> tuple[Tensor, AdamState, State, dict[str, Tensor]]:
-        """One step of all models: gradients, then Adam."""
+        """Make one step of all models: gradients, then Adam."""
         gradient = self._gradient(flat, state, batch)
         for other in more:
             gradient = gradient.plus(self._gradient(flat, gradient.state, other))
@@ -165,7 +168,7 @@ class Stack:
         return new_flat, new_adam, gradient.state, gradient.terms
 
     def _gradient(self, flat: Tensor, state: State, batch: Batch) -> "_Gradient":
-        """Gradients of all models as one matrix."""
+        """Compute the gradients of all models as one matrix."""
         if self.method.own_gradient:
             own = self._every(self._objective, batch)(self.net.unflatten(flat), state, batch, self.numbers)
             moves = self.net.flatten(own.moves) if own.moves else None
@@ -181,12 +184,12 @@ class Stack:
         return _Gradient(vector, terms, new, None)
 
     def _total(self, flat: Tensor, state: State, batch: Batch) -> tuple[Tensor, tuple[dict[str, Tensor], State]]:
-        """The sum of all losses. The models are independent: its gradient is the gradient of each."""
+        """Sum the losses of all models. They are independent: the sum's gradient is the gradient of each."""
         terms, new = self._every(self._terms, batch)(self.net.unflatten(flat), state, batch, self.numbers)
         return torch.stack(list(terms.values())).sum(), (terms, new)
 
     def _every(self, function: Callable[..., Any], batch: Batch) -> Callable[..., Any]:
-        """A function of one model made one of the stack; a stack of one needs no `vmap`, which costs half its time."""
+        """Vectorise a function of one model over the stack; one model needs no `vmap`, which would double its time."""
         dims = (0, 0, self._dims(batch), 0)
         if len(self.seeds) > 1:
             return vmap(function, in_dims=dims)
@@ -198,7 +201,7 @@ class Stack:
         return single
 
     def _objective(self, params: Params, state: State, batch: Batch, numbers: dict[str, Tensor]) -> Any:
-        """What the method says about one model and one batch."""
+        """Evaluate the method's objective for one model and one batch."""
         hp = Values({**self.options, **numbers, "task": self.data.task, "n_classes": self.data.n_classes})
         if not (self.config.autocast or self.net.draws):  # the usual way, and one that the compiler can follow
             return self.method.objective(self.net, params, state, batch, hp)
@@ -225,12 +228,12 @@ class _Gradient(NamedTuple):
     moves: Tensor | None
 
     def plus(self, other: "_Gradient") -> "_Gradient":
-        """The sum with that of a later batch, and the later state."""
+        """Add the gradient of a later batch; its state is kept."""
         terms = {name: value + other.terms[name] for name, value in self.terms.items()}
         return _Gradient(self.vector + other.vector, terms, other.state, None)
 
     def over(self, number: int) -> "_Gradient":
-        """The mean of so many."""
+        """Divide gradients and terms by a number of batches."""
         terms = {name: value / number for name, value in self.terms.items()}
         return _Gradient(self.vector / number, terms, self.state, None)
 
@@ -240,7 +243,7 @@ def _detach(values: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _first(argument: Any, dim: Any) -> Any:
-    """The slice of the only model."""
+    """Return the slice of the only model."""
     if isinstance(argument, Batch):
         return Batch(*(_first(value, own) for value, own in zip(argument, dim, strict=True)))
     if isinstance(argument, dict):
@@ -249,13 +252,13 @@ def _first(argument: Any, dim: Any) -> Any:
 
 
 def _restart(adam: AdamState, step: Tensor, when: Tensor) -> AdamState:
-    """Moments and counts back to zero for the models whose penalty comes into force at this step."""
+    """Set Adam's moments and counts to zero for models whose penalty comes into force at this step."""
     kept = (step != when.ceil())[:, None]
     return AdamState(*(torch.where(kept, moment, 0) for moment in adam))
 
 
 def _note_failures(failures: list[str | None], terms: dict[str, Tensor], step: int) -> None:
-    """Write down, for each model that just failed, the step and the first term that is not finite."""
+    """Record, for each model that just failed, the step and the first term that is not finite."""
     for model, known in enumerate(failures):
         if known is None:
             bad = [name for name, term in terms.items() if not bool(torch.isfinite(term[model]))]

@@ -1,4 +1,4 @@
-"""What a training gives: models, and the moment it stopped at."""
+"""Trained models, and the snapshot at which their training stopped."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ PREDICT_ROWS = 16_384
 
 @dataclass
 class Snapshot:
-    """Everything a training is at one moment: what to save, and what to go on from."""
+    """The state of a training at one moment: what to save, and what to continue from."""
 
     flat: Tensor
     adam: AdamState
@@ -43,7 +43,7 @@ class Trained:
     """The loss at each step, `(steps, K)`."""
 
     def output(self, x: Tensor | Source, *, stacked: bool = False) -> Tensor:
-        """f(x) of every model, `(K, n, c)`; `stacked` inputs have a leading axis of K."""
+        """Compute f(x) of every model, `(K, n, c)`; `stacked` inputs have a leading axis of K."""
         return predict(self.method, self.net, self.snapshot.flat, self.snapshot.state, x, stacked=stacked)
 
     def check(self) -> "Trained":
@@ -55,7 +55,7 @@ class Trained:
 
 
 def cut(snapshot: Snapshot, models: slice) -> Snapshot:
-    """The part of a snapshot that belongs to some models."""
+    """Return the part of a snapshot that belongs to a slice of the models."""
     adam = AdamState(*(moment[models] for moment in snapshot.adam))
     return Snapshot(
         snapshot.flat[models],
@@ -67,7 +67,7 @@ def cut(snapshot: Snapshot, models: slice) -> Snapshot:
 
 
 def join(parts: Sequence[Trained]) -> Trained:
-    """Several stacks as one."""
+    """Join several stacks into one."""
     if len(parts) == 1:
         return parts[0]
     first = parts[0]
@@ -98,7 +98,7 @@ def _lengthen(curve: Tensor, steps: int) -> Tensor:
 def predict(
     method: Method, net: Net, flat: Tensor, state: State, x: Tensor | Source, *, stacked: bool = False
 ) -> Tensor:
-    """f(x) of every model of a stack, `(K, n, c)`, some thousands of rows at a time.
+    """Compute the outputs of every model of a stack, `(K, n, c)`, some thousands of rows at a time.
 
     Parameters
     ----------

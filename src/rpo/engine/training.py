@@ -63,7 +63,7 @@ class Preparation:
         return len(self.seeds)
 
     def part(self, chosen: slice) -> "Preparation":
-        """Some models of the stack."""
+        """Return the preparation of a slice of the stack's models."""
         return replace(
             self,
             data=self.data.models(chosen),
@@ -73,19 +73,19 @@ class Preparation:
         )
 
     def number(self, name: str) -> Tensor:
-        """A hyper-parameter of every model, `(K,)`."""
+        """Return a hyper-parameter of every model, `(K,)`."""
         return self.numbers[name]
 
     def option(self, name: str) -> Any:
-        """An option, the same for the whole stack."""
+        """Return an option, the same for the whole stack."""
         return self.options[name]
 
     def tensor(self, values: Sequence[Any]) -> Tensor:
-        """One array a model, as a tensor of the training's type."""
+        """Stack one array per model into a tensor of the training's type."""
         return torch.as_tensor(np.stack(values), dtype=self.config.dtype, device=self.data.x.device)
 
     def rows(self, model: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Domain, stratum and weight of one model's rows."""
+        """Return domain, stratum and weight of one model's rows."""
         data = self.data
         columns = (
             data.domain[model] if data.stacked else data.domain,
@@ -95,7 +95,9 @@ class Preparation:
         return tuple(column.cpu().numpy() for column in columns)  # type: ignore[return-value]
 
     def squared_residuals(self, method: str, *, folds: int = 0, **numbers: Tensor | float) -> Tensor:
-        """(y − f(x))² of each row under a first training, `(K, G, n)`; with `folds` ≥ 2, f never saw the row.
+        """Train another method first, and compute its squared residuals, `(K, G, n)`.
+
+        With `folds` ≥ 2 they are out-of-fold: f never saw the row.
 
         A number given as `(K, G)` is tried at G values (else G is one). All values and folds of all models are one
         stack. Numbers and options not given are this method's own where the other method has them too.
@@ -137,7 +139,7 @@ class Preparation:
         return torch.stack([torch.stack(some) for some in residuals])
 
     def _folds(self, folds: int) -> Tensor:
-        """The fold of each row, `(K, n)`; zero for all if there are none."""
+        """Return the fold of each row, `(K, n)`; zero for all if there are none."""
         x, weight = self.data.x, self.data.weight
         if folds < 2:
             return torch.zeros(self.models, self.data.n_rows, dtype=torch.long, device=x.device)
@@ -157,7 +159,7 @@ class Preparation:
 
 
 def _spread(value: Tensor, models: int, tried: int) -> Tensor:
-    """A number, one a model or several a model, as one for each of models times tried values."""
+    """Expand a number, `()`, `(K,)` or `(K, G)`, to one value per model and tried value, `(K·G,)`."""
     while value.dim() < 2:
         value = value[..., None]
     return value.expand(models, tried).reshape(-1)
@@ -259,7 +261,7 @@ def train(
 
 
 def _watch(method: Method, net: Net, run: Preparation) -> Watch | None:
-    """The monitor at work, its validation rows on the device."""
+    """Return the monitor at work, its validation rows on the device, or None if there is no monitor."""
     monitor = run.config.monitor
     if monitor is None:
         return None
@@ -271,7 +273,7 @@ def _watch(method: Method, net: Net, run: Preparation) -> Watch | None:
 def _keeper(
     method: Method, net: Net, part: Preparation, name: str, stop: Callable[[], bool]
 ) -> tuple[Preparation, Keeper]:
-    """Where one stack is kept: a file in the folder; trainings that prepare it have a folder of their own beside it."""
+    """Return the keeper of one stack's checkpoints, and the preparation with a checkpoint folder of its own."""
     assert part.config.checkpoint is not None
     folder = Path(part.config.checkpoint)
     own = folder / name.replace(" ", "-")
@@ -290,7 +292,7 @@ def first_stage(
     options: Mapping[str, Any],
     config: Config,
 ) -> State:
-    """What the first stage of a method in two gives, before there are strata: squared `residual` `(K, n)`, and more."""
+    """Run the first stage of a two-stage method: squared `residual`, `(K, n)`, and more."""
     if method.first_stage is None:
         raise InputError(f"method {method.name!r} has only one stage, so it does not use strata")
     run = _whole_run(method, build, data, seeds, numbers, options, config, None)
@@ -311,7 +313,7 @@ def _whole_run(
     config: Config,
     first: State | None,
 ) -> Preparation:
-    """Everything checked, completed by defaults, and on the device."""
+    """Check a training's arguments, complete them by defaults, and move the data to the device."""
     method.check_task(data.task)
     if isinstance(data.x, Source):
         _check_fetched(method, config)
@@ -335,7 +337,7 @@ def _whole_run(
 
 
 def _check_fetched(method: Method, config: Config) -> None:
-    """Inputs that are fetched come a batch at a time."""
+    """Refuse methods and settings that need all inputs in memory."""
     if method.at_once:
         raise InputError(f"method {method.name!r} needs all rows in memory: use an array, or another method")
     if config.batch_size is None:
@@ -343,7 +345,7 @@ def _check_fetched(method: Method, config: Config) -> None:
 
 
 def _warn_of_single_rows(data: Data, batch_size: int | None) -> None:
-    """Say where a domain has no two halves; always from this line, so that Python shows it once."""
+    """Warn of domains with one row in a step; always from this line, so that Python shows it once."""
     models = len(data.weight) if data.weight.dim() == 2 else 1
     rows = data.with_weight((data.weight > 0).to(data.weight.dtype)).size(models)
     if batch_size == 1 or (batch_size is None and bool((rows == 1).any())):
@@ -358,14 +360,14 @@ def _warn_of_single_rows(data: Data, batch_size: int | None) -> None:
 def net_of(
     method: Method, build: Callable[[], nn.Module], n_domains: int, n_classes: int, options: Mapping[str, Any]
 ) -> Net:
-    """The network with the method's further modules."""
+    """Return the network with the method's further modules."""
     if method.parts is None:
         return Net(build)
     return Net(build, partial(method.parts, n_domains=n_domains, n_classes=n_classes, options=options))
 
 
 def begin(method: Method, net: Net, run: Preparation) -> Snapshot:
-    """Random parameters, nothing learned, and whatever the method prepares."""
+    """Return the snapshot before the first step: random parameters, and the state that the method prepares."""
     state = {} if method.prepare is None else method.prepare(run)
     flat = torch.stack([net.init([seed, 0]) for seed in run.seeds]).to(run.data.x.device, run.config.dtype)
     net.place(flat)
@@ -374,7 +376,7 @@ def begin(method: Method, net: Net, run: Preparation) -> Snapshot:
 
 
 def stack_width(net: Net, data: Data, config: Config) -> int:
-    """How many models to train at once, so that no tensor of the stack passes `STACK_BYTES`.
+    """Return how many models to train at once, so that no tensor of the stack exceeds `STACK_BYTES`.
 
     Pictures train alone: a convolution of many models is slower than many convolutions.
     """
@@ -384,6 +386,6 @@ def stack_width(net: Net, data: Data, config: Config) -> int:
 
 
 def numbers_of_one(net: Net, data: Data, config: Config) -> int:
-    """Numbers in the largest tensor of a step of one model: rows times the widest layer."""
+    """Return the size of the largest tensor of a step of one model: rows times the widest layer."""
     rows = data.n_rows if config.batch_size is None else config.batch_size * data.n_domains
     return rows * max(net.width, data.x.shape[-1])

@@ -1,4 +1,4 @@
-"""Folds for cross-fitting that depend on what a row says, not on where it stands."""
+"""Folds for cross-fitting that depend on the content of a row, not on its position."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ Folds = NDArray[np.int64]
 
 
 def folds_by_content(pieces: Iterable[ArrayLike], weight: ArrayLike, folds: int) -> Folds:
-    """The fold of each row: blocks of rows, in the order of a hash of their content, dealt out in turn.
+    """Assign rows to folds by a hash of their content, in turn.
 
     Equal rows share a fold, so a duplicate never betrays its twin, and a row of weight two is the same as two
     rows; shuffling the rows changes nothing. Rows of weight zero are in fold zero and count for nothing.
@@ -27,7 +27,7 @@ def folds_by_content(pieces: Iterable[ArrayLike], weight: ArrayLike, folds: int)
 
 
 def folds_by_group(group: NDArray[np.intp], folds: int, weight: ArrayLike | None = None) -> Folds:
-    """The fold of each row, whole groups together, folds as even in rows as that allows: the largest group first.
+    """Assign whole groups to folds of similar size, the largest group first.
 
     With weights, groups count by the sum of theirs.
 
@@ -44,7 +44,7 @@ def folds_by_group(group: NDArray[np.intp], folds: int, weight: ArrayLike | None
 
 
 def content(pieces: Iterable[ArrayLike], salt: int = 0) -> NDArray[np.uint64]:
-    """A 64-bit number for each row of blocks of rows, the same for equal rows; another `salt`, other numbers.
+    """Hash each row of blocks of rows to 64 bits; equal rows have equal hashes, `salt` changes them all.
 
     >>> one, other, same = content([[[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]]]).tolist()
     >>> one == same, one == other
@@ -54,7 +54,7 @@ def content(pieces: Iterable[ArrayLike], salt: int = 0) -> NDArray[np.uint64]:
 
 
 def _hash(rows: NDArray[np.float32], salt: int) -> NDArray[np.uint64]:
-    """Each column mixed in by a multiply and a shift (as splitmix64 does).
+    """Hash rows column by column, by multiplications and shifts (as splitmix64 does).
 
     Columns count to five digits, so that rounding in what went before does not send a row elsewhere.
     """

@@ -1,4 +1,4 @@
-"""Strata found by search: the one or two features in which noise and density differ most, clustered.
+"""Search for strata: clusters in the one or two features in which noise and density differ most.
 
 `separation` says how well a grouping tells noise and density apart; the search maximises it.
 """
@@ -43,7 +43,9 @@ def find_strata(
     feature_names: Sequence[str] | None = None,
     among: Sequence[int] | None = None,
 ) -> Strata:
-    """argmax_A separation(cluster(X_A)) over the subspaces A of at most `max_features` features.
+    """Find strata in the subspace of at most `max_features` features that separates noise and density best.
+
+        argmax_A separation(cluster(X_A))
 
     Every subspace is clustered by k-means on standardised features and scored by how well it separates noise and
     density; the best one is clustered again into the number of strata that scores best. Fewer strata are returned if
@@ -131,7 +133,7 @@ def find_strata(
 
 
 def rough(points: Array, weight: Array, n_clusters: int) -> Clusters:
-    """k-means in a few steps on at most 5,000 of the points, taken evenly in their order.
+    """Cluster at most 5,000 evenly spaced points by a few steps of k-means.
 
     >>> rough(np.arange(10_000.0)[:, None], np.ones(10_000), 2).centres.ravel().round(-2).tolist()
     [2500.0, 7500.0]
@@ -141,7 +143,7 @@ def rough(points: Array, weight: Array, n_clusters: int) -> Clusters:
 
 
 class _Sample:
-    """The rows the search looks at; points that coincide are merged, so order and repeats cannot matter."""
+    """The rows that are searched; points that coincide are merged, so order and repeats do not matter."""
 
     def __init__(self, x: Array, squared: Array, domain: Codes, weight: Array) -> None:
         # Weights that sum to less than one a row are no counts: bring them to a mean of one.
@@ -164,7 +166,7 @@ class _Sample:
         self.mean, self.scale = np.array(mean), np.array(scale)
 
     def clustered(self, features: Sequence[int], number: int, clusterer: Clusterer) -> tuple[float, Clusters]:
-        """One subspace clustered: its score, and the regions that hold a point, in the order of their centres."""
+        """Cluster one subspace; return its score and the non-empty regions, in the order of their centres."""
         first = key = np.zeros(len(self.weight), dtype=np.intp)
         for j in features:  # renumbered at every feature, so that the key cannot overflow
             _, first, key = np.unique(key * len(self.value[j]) + self.code[j], return_index=True, return_inverse=True)
@@ -177,7 +179,7 @@ class _Sample:
         return round(separation(label[key], self.noise, self.domain, self.weight), 9), clusters.take(held)
 
     def best_subspace(self, number: int, max_features: int, among: Sequence[int]) -> tuple[int, ...]:
-        """The subspace with the highest score; the empty one if every feature is constant."""
+        """Return the subspace with the highest score; the empty one if every feature is constant."""
         usable = [j for j in among if len(self.value[j]) > 1]
         score: dict[tuple[int, ...], float] = {(j,): self.clustered([j], number, rough)[0] for j in usable}
         kept = sorted(sorted(usable, key=lambda j: -score[(j,)])[:BEST_SINGLES])
@@ -188,7 +190,7 @@ class _Sample:
     def best_clusters(
         self, features: Sequence[int], numbers: Sequence[int], clusterer: Clusterer
     ) -> tuple[float, Clusters]:
-        """The regions of one subspace, in the number that scores best."""
+        """Cluster one subspace into the number of regions that scores best."""
         if not features:
             return 0.0, balls(np.zeros((1, 0)))
         return max((self.clustered(features, k, clusterer) for k in numbers), key=lambda result: result[0])
@@ -197,7 +199,7 @@ class _Sample:
 def _checked(
     X: ArrayLike, residual: ArrayLike, domain: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[Array, Array, Codes, Array]:
-    """The input as arrays of one length, or one line that says what is wrong with it."""
+    """Convert the inputs to arrays of one length; raise an error if they are invalid."""
     try:
         x, squared = np.asarray(X, dtype=np.float64), np.asarray(residual, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -221,10 +223,12 @@ def _checked(
 
 
 def separation(stratum: Codes, noise: Array, domain: Codes, weight: Array) -> float:
-    """noise_share · (1 + density_share): how well the strata separate noise and density.
+    """Score how well strata separate noise and density.
 
-    Both are shares, at most one, and zero on average for strata drawn at random. A product, because a feature that
-    tells the domains apart need not say anything about quality: density speaks only where the noise differs too.
+        noise_share · (1 + density_share)
+
+    Both are shares, at most one, and zero on average for random strata. They are multiplied because a feature that
+    separates the domains need not be related to quality: density counts only where the noise differs too.
 
     >>> stratum, domain = np.array([0, 0, 0, 1, 1, 1]), np.zeros(6, int)
     >>> separation(stratum, np.array([-1.0, -1.0, -1.0, 1.0, 1.0, 1.0]), domain, np.ones(6))
@@ -234,9 +238,13 @@ def separation(stratum: Codes, noise: Array, domain: Codes, weight: Array) -> fl
 
 
 def relative_noise(residual: Array, domain: Codes, weight: Array) -> Array:
-    """u_i = log(1 + r_i / σ_e²) less its mean over domain e; r_i squared residuals, σ_e² their mean over the domain.
+    """Compute the noise of each row relative to its domain.
 
-    The logarithm keeps a few wild residuals from deciding, the one keeps a residual of zero harmless.
+        u_i = log(1 + r_i / σ_e²) less its mean over domain e
+
+    r_i are squared residuals, σ_e² their mean over the domain.
+
+    The logarithm limits the influence of a few outliers; the one keeps residuals of zero finite.
 
     >>> relative_noise(np.array([2.0, 2.0, 0.0, 0.0]), np.array([0, 0, 1, 1]), np.ones(4)).tolist()
     [0.0, 0.0, 0.0, 0.0]
@@ -248,12 +256,14 @@ def relative_noise(residual: Array, domain: Codes, weight: Array) -> Array:
 
 
 def noise_share(stratum: Codes, noise: Array, domain: Codes, weight: Array) -> float:
-    """1 − [SS_within / (W − E − f)] / [SS / (W − E)]: the adjusted share of the noise's variance between cells.
+    """Compute the adjusted share of the noise's variance that lies between cells.
+
+        1 − [SS_within / (W − E − f)] / [SS / (W − E)]
 
     SS is the sum of squares of `relative_noise` about its domain mean, SS_within about its cell mean, a cell being
     a stratum of one domain or of all the domains too small to split. W is the total weight, E the number of
-    domains, f = #cells − Σ_ek N_ek² / (N_e N_cell) what the cell means cost. Strata that have nothing to do with
-    the noise thus score zero on average, however many they are.
+    domains, f = #cells − Σ_ek N_ek² / (N_e N_cell) the degrees of freedom of the cell means. Strata unrelated to the
+    noise thus score zero on average, whatever their number.
 
     >>> noise = np.array([-1.0, 1.0, -1.0, 1.0, -1.0, 1.0])
     >>> noise_share(np.array([0, 1, 0, 1, 0, 1]), noise, np.zeros(6, int), np.ones(6))
@@ -278,10 +288,12 @@ def noise_share(stratum: Codes, noise: Array, domain: Codes, weight: Array) -> f
 
 
 def density_share(stratum: Codes, domain: Codes, weight: Array) -> float:
-    """[I(e; k) − (E − 1)(K − 1) / 2W] / H(e), I = Σ_ek (N_ek/N) log(r̂_ek / r̂_k), not below zero.
+    """Compute how unevenly the domains fill the strata.
 
-    How unevenly the domains fill the strata: zero when r̂_ek = N_ek / N_e is the same for every domain, one when
-    every stratum belongs to one domain. The term taken off is what chance alone gives.
+        max(0, [I(e; k) − (E − 1)(K − 1) / 2W] / H(e)),  I = Σ_ek (N_ek/N) log(r̂_ek / r̂_k)
+
+    It is zero when r̂_ek = N_ek / N_e is the same for every domain, one when every stratum belongs to one domain. The
+    term subtracted is its expectation by chance.
 
     >>> density_share(np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]), np.ones(4))
     0.0
@@ -298,7 +310,7 @@ def density_share(stratum: Codes, domain: Codes, weight: Array) -> float:
 
 
 def _masses(stratum: Codes, domain: Codes, weight: Array) -> Array:
-    """Total weight by domain and stratum."""
+    """Sum the weights by domain and stratum."""
     shape = int(domain.max()) + 1, int(stratum.max()) + 1
     mass = np.bincount(domain * shape[1] + stratum, weight, minlength=shape[0] * shape[1])
     return mass.astype(np.float64).reshape(shape)

@@ -11,7 +11,7 @@ from rpo.exceptions import InputError
 from rpo_lab.cli.shared import Asked, command, do, show
 
 if TYPE_CHECKING:
-    from rpo_lab.data.album import Album
+    from rpo_lab.data.pictures import Album
     from rpo_lab.runner.specification import DataSpec, Run
 
 
@@ -107,7 +107,7 @@ def _ladder(asked: Asked, data: "DataSpec", album: "Album | None") -> "list[Run]
     The runs of the latter.
     """
     from rpo._io import write_whole
-    from rpo_lab.data.gallery import draw_contexts
+    from rpo_lab.data.photos import draw_contexts
     from rpo_lab.nico import ladder_lines, ladders
     from rpo_lab.runner.page import link, put
 

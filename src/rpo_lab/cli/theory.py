@@ -37,14 +37,13 @@ def theory(
         rpo theory --json --no-figures > theory.json
     """
     import json
-    from dataclasses import asdict
 
     from rich.console import Console
     from rich.progress import Progress
 
     from rpo._io import write_whole
     from rpo.exceptions import InputError
-    from rpo_lab.theory import compare, problems, words
+    from rpo_lab.theory import compare, problems
 
     if list_problems:
         for name in problems.names():
@@ -64,23 +63,23 @@ def theory(
         for each in chosen:
             progress.update(task, description=each.name)
             for value in lambdas:
-                tables["theorem"] += map(asdict, compare.theorem_rows(each, eta, value, **simulation))
-            tables["lambda"] += map(asdict, compare.lambda_rows(each))
+                tables["theorem"] += compare.theorem_rows(each, eta, value, **simulation)
+            tables["lambda"] += compare.lambda_rows(each)
             if compare.groups_differ(each):
-                tables["rho"] += map(asdict, compare.rho_rows(each, **simulation))
+                tables["rho"] += compare.rho_rows(each, **simulation)
             if each.domains > 1:
-                tables["eta"] += map(asdict, compare.eta_rows(each, **simulation))
+                tables["eta"] += compare.eta_rows(each, **simulation)
             if figures:
-                from rpo_lab.theory.figures import write
+                from rpo_lab.theory import figures as drawing
 
-                written += write(each, eta, lambdas[0], out, **simulation)
+                written += drawing.write(each, eta, lambdas[0], out, **simulation)
             progress.advance(task)
-    lines = words.conclusions(tables)
+    lines = compare.conclusions(tables)
     if written:
-        write_whole(out / "index.md", words.page(lines, written, eta=eta, lam=lambdas[0]))
+        write_whole(out / "index.md", drawing.page(lines, written, eta=eta, lam=lambdas[0]))
     if as_json:
-        said = {"conclusions": lines, "figures": [str(path) for path in written]}
-        typer.echo(json.dumps(tables | said, ensure_ascii=False, indent=1))
+        more = {"conclusions": lines, "figures": [str(path) for path in written]}
+        typer.echo(json.dumps(tables | more, ensure_ascii=False, indent=1))
         return
     _print(tables)
     typer.echo("Conclusions\n")
@@ -88,7 +87,7 @@ def theory(
         typer.echo(f"- {line}")
     if written:
         typer.echo(f"\n{len(written)} figures in {out}, all of them on the page {out / 'index.md'}:\n")
-        for name, shows in words.FIGURES.items():
+        for name, shows in drawing.FIGURES.items():
             typer.echo(f"- PROBLEM-{name}.svg: {shows}")
         typer.echo(f"\nPROBLEM is one of {', '.join(each.name for each in chosen)}.")
 

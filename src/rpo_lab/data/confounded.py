@@ -31,6 +31,10 @@ class Part:
     def __len__(self) -> int:
         return len(self.y)
 
+    def take(self, rows: NDArray[np.bool_]) -> "Part":
+        """Return the rows of a mask."""
+        return Part(self.X[rows], self.y[rows], self.domain[rows], self.stratum[rows], self.weight[rows])
+
 
 @dataclass(frozen=True, eq=False)
 class Confounded:
@@ -156,16 +160,11 @@ def make_confounded(
         X = np.hstack([X, slope * followed[:, None] + spread * rng.normal(size=(len(y), confounders))])
     y = y + error
 
-    validation = np.zeros(len(y), dtype=bool)
-    for e in range(n_domains):
-        rows = rng.permutation(np.flatnonzero(kept & (domain == e)))
-        validation[rows[: round(validation_share * len(rows))]] = True
+    validation = draw_validation(rng, np.where(kept, domain, -1), n_domains, validation_share)
     names = (*source.features, *(f"confounder_{j}" for j in range(confounders if columns == "all" else 0)))
-
-    def part(chosen: NDArray[np.bool_]) -> Part:
-        return Part(X[chosen], y[chosen], np.where(inside, domain, 0)[chosen], stratum[chosen], weight[chosen])
-
-    return Confounded(part(kept & inside & ~validation), part(kept & validation), part(~inside), names, bad[:n_domains])
+    whole = Part(X, y, np.where(inside, domain, 0), stratum, weight)
+    train, held, test = (whole.take(rows) for rows in (kept & inside & ~validation, validation, ~inside))
+    return Confounded(train, held, test, names, bad[:n_domains])
 
 
 def _deal(rng: np.random.Generator, rows: int, test_share: float, n_domains: int) -> Labels:
@@ -176,6 +175,18 @@ def _deal(rng: np.random.Generator, rows: int, test_share: float, n_domains: int
     domain[order[:n_test]] = n_domains
     domain[order[n_test:]] = np.arange(rows - n_test) % n_domains
     return domain
+
+
+def draw_validation(
+    rng: np.random.Generator, domain: Labels, n_domains: int, share: float, least: int = 1
+) -> NDArray[np.bool_]:
+    """Draw a share of the rows of every domain that has at least so many; numbers below 0 are of no domain."""
+    validation = np.zeros(len(domain), dtype=bool)
+    for e in range(n_domains):
+        rows = rng.permutation(np.flatnonzero(domain == e))
+        if len(rows) >= least:
+            validation[rows[: round(share * len(rows))]] = True
+    return validation
 
 
 def standard(values: Array, inside: NDArray[np.bool_]) -> Array:

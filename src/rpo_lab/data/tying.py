@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpo.exceptions import InputError
-from rpo_lab.data.album import LABELS, Album, Skipped
 from rpo_lab.data.colored import Setting, colored_setting, thinned
+from rpo_lab.data.pictures import LABELS, Album, Skipped
 
 Part = Literal["train", "validation", "balanced", "test"]
 VALIDATION = 0.2  # share of each training domain that is kept for choosing models
@@ -65,7 +65,7 @@ def tied(
     """Pictures, domains and parts: half animals, half vehicles, a share `tie` of each at home, the rest where the
     other is; no picture twice, contexts of one home alike, and kinds as evenly as there are pictures.
 
-    >>> from rpo_lab.data.album import Album
+    >>> from rpo_lab.data.pictures import Album
     >>> grid = np.indices((2, 2, 50)).reshape(3, -1)  # label, context, picture
     >>> album = Album(LABELS, ("wood", "road"), grid[0].astype(np.int8), grid[0].astype(np.int16),
     ...     grid[1].astype(np.int16), np.arange(200).astype(str), "", lambda *_: np.zeros(0, np.uint8))

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from rpo._io import Bar, Show
-from rpo_lab.data.album import Album
 from rpo_lab.data.fetching import Say, cache_folder
+from rpo_lab.data.pictures import Album
 from rpo_lab.features.backbone import Backbone, get_backbone
 from rpo_lab.features.shelf import Shelf
 

@@ -13,8 +13,7 @@ import torch
 from rpo.engine import Data, make_data
 from rpo.exceptions import InputError
 from rpo_lab.data.confounded import Part, make_confounded
-from rpo_lab.data.counties import make_counties
-from rpo_lab.data.regions import make_regions
+from rpo_lab.data.places import make_counties, make_regions
 from rpo_lab.runner.specification import DataSpec, Judged, canonical
 
 
@@ -141,7 +140,7 @@ def confounded(**options: Any) -> Problem:
 @problem("counties")
 @same_options(make_counties)
 def counties(**options: Any) -> Problem:
-    """Radon, a domain a county, some counties held out (`rpo_lab.data.counties`)."""
+    """Radon, a domain a county, some counties held out (`rpo_lab.data.places`)."""
     train, validation, test = map(_data, make_counties(**options))
     return Problem(train, validation, {"test": test})
 
@@ -149,7 +148,7 @@ def counties(**options: Any) -> Problem:
 @problem("regions")
 @same_options(make_regions)
 def regions(**options: Any) -> Problem:
-    """Cigar by region, one region held out (`rpo_lab.data.regions`)."""
+    """Cigar by region, one region held out (`rpo_lab.data.places`)."""
     train, validation, test = map(_data, make_regions(**options))
     return Problem(train, validation, {"test": test})
 

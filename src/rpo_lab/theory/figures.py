@@ -1,6 +1,6 @@
 """The figures of `rpo theory`: profiles, risk against λ, and the choices of ρ."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rpo_lab.runner.drawing import WIDTH, name_lines, save
 from rpo_lab.theory.montecarlo import monte_carlo
 from rpo_lab.theory.optimal import optimal_lambda, optimal_rho
-from rpo_lab.theory.problem import Problem
+from rpo_lab.theory.problems import Problem
 from rpo_lab.theory.risk import Risk, exact_risk, expected_risk
 
 PRINTED, CORRECTED, EXACT, SIMULATED = "#c1440e", "#1f7fd0", "#222222", "#757b84"
@@ -21,6 +21,11 @@ STYLES: dict[str, dict[str, Any]] = {
     "printed": {"color": PRINTED, "linewidth": 1.6},
     "exact": {"color": EXACT, "linewidth": 3.0},
     "corrected": {"color": CORRECTED, "linewidth": 1.6, "linestyle": "--"},
+}
+FIGURES = {
+    "profiles": "bias and variance along x: printed, corrected, exact solver, Monte Carlo",
+    "lambda": "risk as a function of λ, with the printed and the derived λ",
+    "rho": "density and noise; ρ printed, derived and at the numerical optimum",
 }
 POINTS = 250
 """Points drawn of every curve, which keeps the files small."""
@@ -143,6 +148,24 @@ def write(
     }
     for name, draw in drawn.items():
         yield from save(draw(), out, f"{problem.name}-{name}", kinds=["svg"])
+
+
+def index(figures: Sequence[Path]) -> list[tuple[Path, str]]:
+    """Describe each figure.
+
+    >>> index([Path("out/cosine-rho.svg")])[0][1]
+    'cosine: density and noise; ρ printed, derived and at the numerical optimum'
+    """
+    names = [path.stem.rpartition("-") for path in figures]
+    return [(path, f"{problem}: {FIGURES[kind]}") for path, (problem, _, kind) in zip(figures, names, strict=True)]
+
+
+def page(lines: Sequence[str], figures: Sequence[Path], *, eta: float, lam: float) -> str:
+    """Write the conclusions and the figures as a page in the folder of the figures."""
+    shown = [f"## {words}\n\n![{words}]({path.name})" for path, words in index(figures)]
+    drawn = f"Bias, variance and risk are drawn at η = {eta:g}; bias and variance at λ = {lam:g}."
+    title = "# Theorem 1 and Proposition 1, checked"
+    return "\n\n".join([title, "\n".join(f"- {line}" for line in lines), drawn, *shown, ""])
 
 
 def _three_ways(problem: Problem, eta: float, lam: float) -> dict[str, Risk]:

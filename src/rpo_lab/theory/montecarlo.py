@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from rpo.exceptions import InputError
 from rpo_lab.theory import tridiagonal
-from rpo_lab.theory.problem import Array, Problem
+from rpo_lab.theory.problems import Array, Problem
 from rpo_lab.theory.solver import Functional, make_functional, solve_1d
 
 STACK = 30_000

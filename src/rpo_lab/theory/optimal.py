@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq, minimize, minimize_scalar
 
 from rpo.exceptions import InputError
-from rpo_lab.theory.problem import Array, Problem, penalties
+from rpo_lab.theory.problems import Array, Problem, penalties
 from rpo_lab.theory.risk import Risk, exact_risk, leading_order
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from scipy.integrate import cumulative_trapezoid
 
 from rpo.exceptions import InputError
 from rpo_lab.theory import tridiagonal
-from rpo_lab.theory.problem import Array, Problem, penalties
+from rpo_lab.theory.problems import Array, Problem, penalties
 from rpo_lab.theory.solver import make_functional, solve_1d
 
 Variant = Literal["paper", "corrected"]

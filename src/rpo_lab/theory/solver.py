@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from rpo.exceptions import InputError
 from rpo_lab.theory import tridiagonal
-from rpo_lab.theory.problem import Array, Problem, penalties
+from rpo_lab.theory.problems import Array, Problem, penalties
 
 TOLERANCE = 1e-11
 """A Newton step this small against the labels ends the iteration."""

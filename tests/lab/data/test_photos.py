@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from rpo_lab.data import cifar
-from rpo_lab.data.contexts import CONTEXTS, UNCLEAR, context_of
-from rpo_lab.data.gallery import draw_contexts
-from rpo_lab.data.photos import photo_album, photos
+from rpo_lab.data.photos import CONTEXTS, UNCLEAR, context_of, draw_contexts, photo_album, photos
 
 GROUNDS = np.array([(90, 150, 220), (90, 120, 60), (200, 200, 205), (200, 30, 160)], dtype=np.int16)
 SMALL = {"rows": 80, "test_rows": 40, "ties": (0.9, 0.8), "test_tie": 0.1, "per_cell": 30}

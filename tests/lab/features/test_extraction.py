@@ -13,7 +13,7 @@ from torch import nn
 
 from rpo.engine.drawing import Seeded
 from rpo.exceptions import InputError
-from rpo_lab.data.album import Album
+from rpo_lab.data.pictures import Album
 from rpo_lab.features import Backbone, extract, get_backbone
 from rpo_lab.features.extraction import SHARD
 
