@@ -136,7 +136,7 @@ def penalties(asked: Asked, settings: Settings = "1,7", digits: Digits = "mnist"
     from rpo_lab import penalties as study
     from rpo_lab.cmnist import numbers_of
     from rpo_lab.runner.drawing import save
-    from rpo_lab.runner.records import read_file, write_file
+    from rpo_lab.runner.store import read_file, write_file
 
     numbers = numbers_of(settings)
     if asked.records is None:
@@ -267,7 +267,7 @@ def real(asked: Asked, tables: Tables = "", frozen: Frozen = "") -> None:
     from rpo_lab.real import page
     from rpo_lab.real.results import make_results
     from rpo_lab.real.study import real_study
-    from rpo_lab.runner.records import read_file
+    from rpo_lab.runner.store import read_file
 
     among = None if asked.records is None else read_file(asked.records)[0]
     study = real_study(asked.profile, [name for name in tables.split(",") if name], asked.seeds, among=among)

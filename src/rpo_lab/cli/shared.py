@@ -245,7 +245,7 @@ def do(asked: Asked, runs: "Sequence[Run]") -> "Records | None":
 
     runs = list({run.digest: run for run in runs}.values())
     if asked.records is not None:
-        from rpo_lab.runner.records import read_records
+        from rpo_lab.runner.store import read_records
 
         records = read_records(asked.records, runs)
         if earlier := sum(record.run.digest != digest for digest, record in records.items()):
@@ -259,7 +259,7 @@ def do(asked: Asked, runs: "Sequence[Run]") -> "Records | None":
     else:
         records = _done(asked, runs)
     if asked.records_out is not None:
-        from rpo_lab.runner.records import write_records
+        from rpo_lab.runner.store import write_records
 
         write_records(asked.records_out, runs, records)
     return records

@@ -197,8 +197,9 @@ def gains_of(study: RealStudy, records: Mapping[str, Record], errors: pd.DataFra
                 continue
             ratios = []
             for row in (name, f"{name}-permuted", f"{name}-true"):
-                mean = wide.reindex(columns=[row, flat]).dropna().mean()
-                ratios.append(float(error_of(mean[row], str(table)) / error_of(mean[flat], str(table))))
+                both = wide.reindex(columns=[row, flat]).dropna()
+                own, uniform = (error_of(both[column].mean(), str(table)) for column in both)
+                ratios.append(float(own / uniform))
             lines.append((estimator, table, setting, *np.mean(uneven[place], axis=0), *ratios))
     columns = ["estimator", "table", "setting", "unevenness", "weighted", "quality", "permuted", "true"]
     return pd.DataFrame(lines, columns=columns)

@@ -25,7 +25,7 @@ from rpo.engine.training import first_stage
 from rpo.functional.penalties import optimal_lambda
 from rpo.methods import Method
 from rpo_lab.runner.metrics import measure, risk_of_domain
-from rpo_lab.runner.outside import REFERENCES, is_outside, versions_of, work_of
+from rpo_lab.runner.outside import REFERENCES, family_of, is_outside
 from rpo_lab.runner.problems import Problem, load, outline
 from rpo_lab.runner.specification import Number, Run, canonical
 from rpo_lab.runner.store import Measured, Record, versions
@@ -122,8 +122,9 @@ def run_stack(runs: Sequence[Run], steps: int | None = None) -> list[Record]:
     `steps` cuts the training short, for estimates of the time.
     """
     if is_outside(runs[0].method):
-        found, more = work_of(runs[0].method)(runs), versions_of(runs[0].method)
-        return [_record(run, outcome, seconds, more) for run, (outcome, seconds) in zip(runs, found, strict=True)]
+        family = family_of(runs[0].method)
+        outcomes, more = family.work(runs), family.versions()
+        return [_record(run, outcome, seconds, more) for run, (outcome, seconds) in zip(runs, outcomes, strict=True)]
     if runs[0].method not in REFERENCES:
         check_same(get_method(runs[0].method), runs[0].source)
     torch.set_num_threads(1)
