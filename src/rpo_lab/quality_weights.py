@@ -249,7 +249,7 @@ def _sure(results: Results) -> Sure:
     """p of each rival and column, paired over the seeds that both have, corrected by Holm."""
     places = [(rival, setting.label) for rival, setting in product(RIVALS, results.study.settings)]
     comparisons = (results.cell(*place).comparison for place in places)
-    return dict(zip(places, holm([other and other.p_paired for other in comparisons]), strict=True))
+    return dict(zip(places, holm([other.p_paired if other else None for other in comparisons]), strict=True))
 
 
 def _held(results: Results, p: Sure) -> str:

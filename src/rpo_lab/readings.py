@@ -18,7 +18,7 @@ from pydantic import JsonValue
 
 from rpo._stats.significance import SURE, holm
 from rpo_lab.cmnist import BATCH, FAIR, HIDDEN, LIP, PEN, PERMUTED, RPO, SAME_FORM, UNIFORM, comparison, fair, literal
-from rpo_lab.runner.drawing import FAINT, INKS, WIDTH
+from rpo_lab.runner.drawing import FAINT, INKS, WIDTH, show_rows
 from rpo_lab.runner.page import fold, link, made_by, put
 from rpo_lab.runner.render import csv_text, markdown
 from rpo_lab.runner.results import make_results, seeds_text
@@ -43,6 +43,10 @@ class Factor:
 
     name: str
     levels: Mapping[str, JsonValue]
+
+    def level(self, reading: "Reading") -> JsonValue:
+        """The value that a reading has for it."""
+        return self.levels[dict(reading)[self.name]]
 
     def first(self, count: int) -> "Factor":
         """The same with fewer levels."""
@@ -137,14 +141,10 @@ class Readings:
         first = {factor.name: next(iter(factor.levels)) for factor in self.factors}
         return sum(name in HALVED and level != first[name] for name, level in reading) % 2 == 1
 
-    def level(self, factor: Factor, reading: Reading) -> JsonValue:
-        """The value that a reading has for a factor."""
-        return next(f for f in self.factors if f.name == factor.name).levels[dict(reading)[factor.name]]
-
     @cached_property
     def studies(self) -> dict[tuple[str, str], Study]:
         """By the labels of steps and form; forms that differ only in what is chosen share their runs."""
-        steps, forms = (next(f for f in self.factors if f.name == one.name) for one in (STEPS, FORM))
+        *_, steps, forms = self.factors
         return {
             (count, form): self._study(count, int(str(steps.levels[count])), str(rule))
             for count, (form, rule) in product(steps.levels, forms.levels.items())
@@ -154,11 +154,11 @@ class Readings:
         settings: dict[str, Setting] = {}
         chosen = [reading for reading in self.every if dict(reading)[STEPS.name] == count]
         for reading, metric in product(chosen, METRICS):
-            options = {OPTIONS[f.name]: self.level(f, reading) for f in FACTORS if f.name in OPTIONS}
+            options = {OPTIONS[f.name]: f.level(reading) for f in FACTORS if f.name in OPTIONS}
             # The same training, whether or not test labels are turned.
             data = DataSpec(name="colored-twice", options={"digits": "sklearn", **options})
             label = label_of(reading, metric)
-            settings[label] = Setting(label, data, test=str(self.level(NOISE, reading)), metric=metric)
+            settings[label] = Setting(label, data, test=str(NOISE.level(reading)), metric=metric)
         return Study(
             name="readings",
             rows=rows(rule),
@@ -373,11 +373,7 @@ def figure_of(found: Sequence[Compared]) -> "Figure":
                 middle = float(np.median([one.difference for one in own]))
                 axis.plot([middle] * 2, [place - 0.3, place + 0.3], color=INKS[1], linewidth=2)
         axis.set_title(form.replace(", ", ",\n"), fontsize=9, loc="left")
-        axis.tick_params(axis="x", labelsize=8)
-        axis.tick_params(axis="y", length=0)
-        axis.spines[["top", "right", "left"]].set_visible(False)
-        axis.grid(axis="x", color="#eeeeee", linewidth=0.7)
-        axis.set_axisbelow(True)
+        show_rows(axis)
     axes[0].set_yticks(range(len(rivals)), rivals, fontsize=8.5)
     axes[0].set_ylim(len(rivals) - 0.5, -0.5)
     figure.supxlabel("accuracy of RPO minus that of the rival", fontsize=9)

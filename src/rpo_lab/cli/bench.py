@@ -267,6 +267,7 @@ def real(asked: Asked, tables: Tables = "", frozen: Frozen = "") -> None:
     from rpo_lab.real import page
     from rpo_lab.real.results import make_results
     from rpo_lab.real.study import real_study
+    from rpo_lab.real.words import answer
     from rpo_lab.runner.store import read_file
 
     among = None if asked.records is None else read_file(asked.records)[0]
@@ -287,4 +288,4 @@ def real(asked: Asked, tables: Tables = "", frozen: Frozen = "") -> None:
         "files": [str(path) for path in written],
     }
     last = f"\nThe figure is {written[0]}, the page {written[-1]}; records are in {asked.folder}."
-    tell(asked, said, page.terminal_tables(results), page.answer(results), last)
+    tell(asked, said, page.terminal_tables(results), answer(results), last)

@@ -113,7 +113,7 @@ def _listed(lines: Sequence[str]) -> str:
 
 
 def _markdown(table: pd.DataFrame) -> str:
-    return markdown(list(table), table.itertuples(index=False))
+    return markdown([str(name) for name in table], table.itertuples(index=False))
 
 
 def _brief(table: pd.DataFrame) -> pd.DataFrame:

@@ -135,8 +135,8 @@ def ratios_of(errors: pd.DataFrame) -> pd.DataFrame:
     made = pd.DataFrame(lines, columns=["setting", "table", "row", "best", "folds", "ratio", "better", "p"])
     made["p"] = made["p"].astype(object)
     for _, cell in made.groupby(["setting", "row"], sort=False):
-        p = holm([None if value is None or value != value else float(value) for value in cell["p"]])
-        made.loc[cell.index, "p"] = pd.Series(p, index=cell.index, dtype=object)
+        corrected = holm([None if value is None or value != value else float(value) for value in cell["p"]])
+        made.loc[cell.index, "p"] = pd.Series(corrected, index=cell.index, dtype=object)
     sure = np.array([p is not None and p == p and p < SURE for p in made["p"]], dtype=bool)
     return made.assign(won=sure & made["better"], lost=sure & ~made["better"])
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
+from pydantic import JsonValue
+
 from rpo.engine.config import HIDDEN, STEPS
 from rpo.exceptions import InputError
 from rpo_lab.data.recipes import recipe_of, recipes
@@ -158,7 +160,7 @@ class RealStudy:
 
     def _runs(self, row: str, table: str, setting: str, seeds: int, folds: int) -> dict[Key, Run]:
         """The runs of one row in one setting of a table."""
-        options = {"table": table, "setting": setting, "rows": self.profile.rows}
+        options: dict[str, JsonValue] = {"table": table, "setting": setting, "rows": self.profile.rows}
         columns = tuple(
             Setting(f"{fold}", DataSpec(name="real", options={**options, "fold": fold}))
             for fold in range(min(folds, fold_count(recipe_of(table).domains)))

@@ -40,6 +40,15 @@ def save(figure: "Figure", folder: Path, name: str, kinds: Sequence[str] = ("png
     return paths
 
 
+def show_rows(axis: "Axes") -> None:
+    """Leave nothing of an axis whose rows are named but the figures below it and faint lines above these."""
+    axis.tick_params(axis="x", labelsize=8)
+    axis.tick_params(axis="y", length=0)
+    axis.spines[["top", "right", "left"]].set_visible(False)
+    axis.grid(axis="x", color="#eeeeee", linewidth=0.7)
+    axis.set_axisbelow(True)
+
+
 def name_lines(axis: "Axes", ends: Sequence[tuple[str, str, float]]) -> None:
     """Names to the right of a panel, each in its ink and at the height where its line ends, moved apart.
 

@@ -4,8 +4,10 @@ And `View`, how a study is shown: which rules, under which name and title, besid
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import stdtrit
 
-from rpo_lab.runner.drawing import FAINT, INKS, MARKS, WIDTH, name_lines, save
+from rpo_lab.runner.drawing import FAINT, INKS, MARKS, WIDTH, name_lines, save, show_rows
 from rpo_lab.runner.metrics import METRICS
 from rpo_lab.runner.results import Cell, Correction, Results, make_results
 from rpo_lab.runner.selection import RULES, Rule, get_rule
@@ -130,9 +132,6 @@ def dots_figure(results: Results) -> "Figure":
         for place in _borders(results):
             axis.axhline(place, color=RULE, linewidth=0.8)
         axis.set_ylim(len(rows) - 0.4, -0.6)
-        axis.tick_params(axis="x", labelsize=8)
-        axis.tick_params(axis="y", length=0)
-        axis.spines[["top", "right", "left"]].set_visible(False)
     axes[0].set_yticks(range(len(rows)), labels, fontsize=8.5, linespacing=0.95)
     for label, row in zip(axes[0].get_yticklabels(), rows, strict=True):
         label.set_color(TEXT)
@@ -153,8 +152,8 @@ def _marks_a_line(settings: Sequence[Setting], room: float) -> int:
 
 def _borders(results: Results) -> list[float]:
     """Where one section ends and the next begins."""
-    sizes = [len(rows) for rows in results.sections().values()]
-    return [sum(sizes[:i]) - 0.5 for i in range(1, len(sizes))]
+    sizes = Counter(row.section for row in results.study.rows).values()
+    return [place - 0.5 for place in accumulate(sizes)][:-1]
 
 
 def _draw_panel(axis: "Axes", results: Results, settings: Sequence[Setting], room: float) -> None:
@@ -169,8 +168,7 @@ def _draw_panel(axis: "Axes", results: Results, settings: Sequence[Setting], roo
         axis.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
         axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axis.xaxis.set_minor_formatter(NullFormatter())
-    axis.grid(axis="x", color="#eeeeee", linewidth=0.7)
-    axis.set_axisbelow(True)
+    show_rows(axis)
 
 
 def _draw_many(axis: "Axes", results: Results, settings: Sequence[Setting]) -> list[float]:

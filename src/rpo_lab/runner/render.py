@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from rpo._stats.significance import Comparison
 from rpo_lab.runner.metrics import METRICS, decimals
 from rpo_lab.runner.results import Cell, Results
 
@@ -189,16 +190,16 @@ def numbers(cell: Cell) -> dict[str, float | None]:
     >>> numbers(Cell({0: 1.0, 1: 2.0}))["mean"]
     1.5
     """
-    other = cell.comparison
-    values = {
+    other = cell.comparison or Comparison(math.nan, None, None, None)
+    values: dict[str, float | None] = {
         "mean": cell.mean,
         "sd": cell.deviation,
         "validation_risk": cell.validation_risk,
-        "difference": other and other.difference,
-        "p_welch": other and other.p,
+        "difference": other.difference,
+        "p_welch": other.p,
         "p_corrected": cell.p,
-        "p_paired": other and other.p_paired,
-        "effect_size": other and other.effect,
+        "p_paired": other.p_paired,
+        "effect_size": other.effect,
     }
     return {name: None if v is None or math.isnan(v) else float(f"{v:.5g}") for name, v in values.items()}
 

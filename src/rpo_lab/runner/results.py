@@ -71,13 +71,6 @@ class Results:
         """The cell of a row's and a setting's label."""
         return self.cells[row, setting]
 
-    def sections(self) -> dict[str, list[Row]]:
-        """Rows by section, in order."""
-        found: dict[str, list[Row]] = {}
-        for row in self.study.rows:
-            found.setdefault(row.section, []).append(row)
-        return found
-
     def best(self, setting: Setting) -> str:
         """The ranked row with the best mean."""
         sign = -1 if METRICS[setting.metric].larger_is_better else 1
@@ -113,23 +106,15 @@ def make_results(
     cells: dict[tuple[str, str], Cell] = {}
     for setting in study.settings:
         plain = {row.label: _cell(study, records, row, setting, rule) for row in study.rows}
-        reference = plain[study.reference]
-        others = [label for label in plain if label != study.reference]
-        compared = {label: compare(plain[label].values, reference.values) for label in others}
-        p = [compared[label].p for label in others]
-        corrected = dict(zip(others, holm(p) if correction == "holm" else p, strict=True))
-        for label, cell in plain.items():
-            if label == study.reference:
-                cells[label, setting.label] = cell
-                continue
-            worse = (compared[label].difference > 0) != METRICS[setting.metric].larger_is_better
-            sign = stars(corrected[label])
-            cells[label, setting.label] = replace(
-                cell,
-                comparison=compared[label],
-                p=corrected[label],
-                marks=sign if worse else sign.replace("*", "+"),
-            )
+        reference = plain.pop(study.reference)
+        cells[study.reference, setting.label] = reference
+        compared = {label: compare(cell.values, reference.values) for label, cell in plain.items()}
+        p = [comparison.p for comparison in compared.values()]
+        corrected = holm(p) if correction == "holm" else p
+        for (label, comparison), chance in zip(compared.items(), corrected, strict=True):
+            worse = (comparison.difference > 0) != METRICS[setting.metric].larger_is_better
+            marks = stars(chance) if worse else stars(chance).replace("*", "+")
+            cells[label, setting.label] = replace(plain[label], comparison=comparison, p=chance, marks=marks)
     protocol = tuple(describe(study, records, rule, correction))
     return Results(title, study, cells, protocol, rule, printed or {})
 
