@@ -1,12 +1,15 @@
 """How large the house is: lines, files, statements and functions of the tool and its laboratory, and names used twice.
 
     python -m benchmarks.house
+    python -m benchmarks.house --page docs/architecture.md      # rooms and journeys, between their marks on the page
 
 Statements and functions are counted in the syntax tree, so that neither long lines nor missing blank ones help.
 """
 
 import ast
+import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,6 +39,56 @@ def main() -> None:
     console = Console()
     console.print(table)
     console.print("file names used twice in rpo:", ", ".join(repeated_names(SOURCES / "rpo")) or "none")
+
+
+def write_page(page: Path) -> None:
+    """Put the table of rooms and that of journeys between their marks on a page."""
+    text = page.read_text(encoding="utf-8")
+    for name, table in (("rooms", room_table()), ("journeys", journey_table())):
+        start, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+        before, after = text.split(start)[0], text.split(end)[1]
+        text = f"{before}{start}\n{table}\n{end}{after}"
+    page.write_text(text, encoding="utf-8")
+
+
+def room_table() -> str:
+    """Return the rooms as a table in Markdown: what each is for, its lines and files."""
+    rows = [f"| `{name}` | {purpose(path)} | {lines:,} | {files} |" for name, path, lines, files in rooms()]
+    return "\n".join(["| room | what it is for | lines | files |", "|---|---|--:|--:|", *rows])
+
+
+def rooms() -> Iterator[tuple[str, Path, int, int]]:
+    """Yield the name, place, lines and files of every module and package directly below ours, and the sums."""
+    for package in PACKAGES:
+        home = SOURCES / package
+        size = measure(home)
+        yield f"{package}/", home / "__init__.py", size.lines, size.files
+        for path in sorted(home.iterdir()):
+            if (path / "__init__.py").exists():
+                size = measure(path)
+                yield f"{package}/{path.name}/", path / "__init__.py", size.lines, size.files
+            elif path.suffix == ".py" and not path.name.startswith("__"):
+                yield f"{package}/{path.name}", path, len(path.read_text(encoding="utf-8").splitlines()), 1
+
+
+def purpose(path: Path) -> str:
+    """Return the first line of a module's docstring."""
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return text.split("\n")[0].rstrip(".").replace("|", "\\|")
+
+
+def journey_table() -> str:
+    """Return the journeys as a table in Markdown: files and functions, before and now."""
+    from benchmarks.journeys import BEFORE, JOURNEYS, count, measure, only_streamed
+
+    journeys = {name: measure(name) for name in JOURNEYS}
+    rows = [
+        "| `{}` | {} | {} | {} | {} |".format(name, *BEFORE[name], *count(entered))
+        for name, entered in journeys.items()
+    ]
+    head = ["| command | files, before | functions, before | files | functions |", "|---|--:|--:|--:|--:|"]
+    streamed = f"| functions entered only when streamed | | 136 | | {len(only_streamed(journeys))} |"
+    return "\n".join([*head, *rows, streamed])
 
 
 def measure(package: Path) -> Size:
@@ -71,4 +124,7 @@ def repeated_names(package: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--page"]:
+        write_page(Path(sys.argv[2]))
+    else:
+        main()

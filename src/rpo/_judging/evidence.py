@@ -31,7 +31,7 @@ from rpo._judging.noise import Noise
 from rpo._learners.crossfit import Expected, Problem, out_of_domain, out_of_row, sample_by_domain
 from rpo._stats.ridge import Array
 from rpo._table.table import Table
-from rpo.grouping.strata import NamedStrata, check_grouping
+from rpo.grouping.strata import NamedStrata, check_grouping, codes
 
 
 def look(
@@ -40,8 +40,6 @@ def look(
     grouping: Grouping = "auto",
     estimator: Any = "auto",
     predictions: NDArray[Any] | None = None,
-    weight: Array | None = None,
-    unit: NDArray[np.intp] | None = None,
     random_state: int = 0,
     progress: Show = "auto",
 ) -> "Seen":
@@ -49,7 +47,8 @@ def look(
     check_grouping(grouping, classes=ready.task == "classification", given=ready.strata is not None)
     names, code = np.unique(ready.domains, return_inverse=True)
     classes, y = np.unique(ready.y, return_inverse=True) if ready.task == "classification" else (None, ready.y)
-    counts = np.ones(len(y)) if weight is None else weight
+    counts = np.ones(len(y)) if ready.weight is None else ready.weight
+    unit = None if ready.unit is None else codes(ready.unit, "unit")[0]
     n_classes = 0 if classes is None else len(classes)
     problem = Problem(ready.X, y, code, len(names), n_classes, counts, estimator, unit)
     if predictions is not None:

@@ -16,7 +16,7 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
 )
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rpo._learners.bases import Basis, Binned, Coarse, Columns, chosen_products, linear_part, with_products
@@ -235,6 +235,20 @@ def boosted(
         random_state=seed,
     )
     return make_pipeline(Coarse(), trees)
+
+
+def takes_bins(learner: Any) -> bool:
+    """Return whether a learner has trees that can be fitted to rows in bins.
+
+    >>> takes_bins(boosted()), takes_bins(Additive()), takes_bins(Line())
+    (True, True, False)
+    """
+    return bool(learner.trees if isinstance(learner, Additive) else is_boosted(learner))
+
+
+def is_boosted(learner: Any) -> bool:
+    """Return whether a learner was made by `boosted()`."""
+    return isinstance(learner, Pipeline) and isinstance(learner[0], Coarse)
 
 
 def fit_boosted(trees: Any, x: Array, y: NDArray[Any], weight: Array | None, binned: Binned | None = None) -> Any:

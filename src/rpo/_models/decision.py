@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,12 +11,12 @@ from scipy.special import stdtr
 
 from rpo._io import Bar
 from rpo._judging.levels import noise_of
-from rpo._learners.crossfit import Expected, Problem, sample_by_domain, stacked
-from rpo._learners.stack import Learners, constant, fitted, outputs
+from rpo._learners.crossfit import Expected, Problem, cross_fit, cross_predict, sample_by_domain, stacked
+from rpo._learners.stack import Learners, constant, fit_learner, outputs
 from rpo._quality import Quality
 from rpo._stats.ridge import Array
 from rpo._stats.significance import SURE
-from rpo.grouping.folds import Folds, content, folds_by_group
+from rpo.grouping.folds import Folds, folds_by_content, folds_by_group
 
 FOLDS = 5
 MUCH = 1.05  # times the error: more is a price for weights that noise cannot explain
@@ -70,21 +71,27 @@ class Trial:
         shape = (len(problem.y), problem.n_classes) if problem.n_classes else (len(problem.y),)
         new = {name: learner for name, learner in learners.items() if (candidate, name) not in self.known}
         self.known.update({(candidate, name): np.zeros(shape) for name in new})
-        for f in np.unique(self.fold):
-            seen, held = (self.fold != f) & self.kept, self.fold == f
-            weight = problem.weight * self.class_weight * (self.fold_weight[int(f)] if candidate.weights else 1.0)
-            x, y, others = problem.X[np.ix_(seen, columns)], problem.y[seen], problem.X[np.ix_(held, columns)]
+
+        def fit(seen: NDArray[np.intp], f: int) -> dict[str, Any]:
+            weight = problem.weight * self.class_weight * (self.fold_weight[f] if candidate.weights else 1.0)
+            rows = problem.X[np.ix_(seen, columns)], problem.y[seen], weight[seen], problem.domain[seen]
+            models = {}
             for name, learner in new.items():
-                model = fitted(learner, x, y, weight[seen], problem.domain[seen], seed=self.seed)
-                self.known[candidate, name][held] = outputs(model, others, problem.n_classes)
+                models[name] = fit_learner(learner, *rows, seed=self.seed)
                 if bar is not None:
                     bar.advance()
+            return models
+
+        for held, models in cross_fit(fit, self.fold, np.flatnonzero(self.kept)):
+            X = problem.X[np.ix_(held, columns)]
+            for name, model in models.items():
+                self.known[candidate, name][held] = outputs(model, X, problem.n_classes)
         return {name: self.known[candidate, name] for name in learners}
 
-    def shares(self, found: Mapping[str, Array], rows: NDArray[np.bool_] | None = None) -> Array:
+    def shares(self, found: Mapping[str, Array], rows: NDArray[np.intp] | None = None) -> Array:
         """The share of each learner by what they say of held-out domains; noisy rows count less."""
         counts = self.problem.weight * self.class_weight * self.weight
-        some = np.ones(len(counts), dtype=bool) if rows is None else rows
+        some = np.arange(len(counts)) if rows is None else rows
         return stacked(np.stack([value[some] for value in found.values()]), self.problem.y[some], counts[some])
 
     def mixed(self, found: Mapping[str, Array]) -> Array:
@@ -92,10 +99,11 @@ class Trial:
         every = np.stack(list(found.values()))
         if len(every) == 1:
             return np.asarray(every[0])
-        value = np.zeros_like(every[0])
-        for f in np.unique(self.fold):
-            value[self.fold == f] = np.tensordot(self.shares(found, self.fold != f), every[:, self.fold == f], 1)
-        return np.asarray(value)
+        return cross_predict(
+            lambda seen, _: self.shares(found, seen),
+            lambda share, held: np.asarray(np.tensordot(share, every[:, held], 1)),
+            self.fold,
+        )
 
     def squared(self, value: Array) -> Array:
         """Squared errors of rows; for classes Brier's."""
@@ -152,22 +160,20 @@ def trial_of(
     if problem.n_domains > 1:
         fold = folds_by_group(problem.domain, min(FOLDS, problem.n_domains))
     else:
-        _, rank = np.unique(content([problem.X]), return_inverse=True)
-        fold = (rank % FOLDS).astype(np.int64) if rank.max() > 0 else np.arange(len(rank), dtype=np.int64) % FOLDS
+        fold = folds_by_content([problem.X], problem.weight, FOLDS)
+        fold = fold if fold.any() else np.arange(len(fold)) % FOLDS
     weight = np.ones(len(problem.y)) if quality is None else quality.weight
-    sure = quality is not None and bool((weight < 1).any())
-    by_fold = {}
-    for f in np.unique(fold).tolist():
-        by_fold[f] = _weight_without(problem, quality, flagged, fold == f) if quality is not None and sure else weight
+    by_fold = dict.fromkeys(np.unique(fold).tolist(), weight)
+    if quality is not None and (weight < 1).any():
+        by_fold = {f: _weight_without(problem, quality, flagged, fold != f) for f in by_fold}
     return Trial(problem, fold, sample_by_domain(problem), weight, by_fold, flagged, class_weight, seed)
 
 
-def _weight_without(problem: Problem, quality: Quality, flagged: tuple[int, ...], held: NDArray[np.bool_]) -> Array:
+def _weight_without(problem: Problem, quality: Quality, flagged: tuple[int, ...], seen: NDArray[np.bool_]) -> Array:
     """Weights by what the other rows say of noise: residuals of the judgement, levels and shrinkage from them alone.
 
     A judgement of its own in every fold would cost more than all else; the residuals are out of row already.
     """
-    seen = ~held
     used, domain = np.unique(problem.domain[seen], return_inverse=True)
     part = replace(
         problem,

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from torch import nn
 
 from rpo._mapped import blocks, is_mapped, on_disk
-from rpo._networks.array_inputs import Array, ChecksInput, is_widths, weighted_moments
+from rpo._networks.array_inputs import Array, ArrayInputs, is_widths, weighted_moments
 from rpo._networks.fetched import FETCHED, Inputs, Rows, as_source, labels_of
 from rpo._networks.fitted_penalties import fitted_penalties, quality_table
 from rpo._networks.ready import Ready, evaluations, validation_rows
@@ -36,7 +36,7 @@ DOUBLE_ROWS = 1_000
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
-class DomainEstimator(ChecksInput, ABC):
+class DomainEstimator(ArrayInputs, ABC):
     """Base of the four estimators; subclasses define the method with its values, and the kind of target."""
 
     # `domains` and `strata` travel through Pipeline, GridSearchCV and the like as they are.

@@ -7,8 +7,9 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from rpo._networks.array_inputs import Array, check_target, weighted_moments
+from rpo._networks.array_inputs import Array, weighted_moments
 from rpo._networks.fetched import Inputs
+from rpo._table.checks import check_classes, check_count, check_varies, numeric_target
 from rpo.exceptions import InputError
 from rpo.functional.losses import Task, probability
 
@@ -31,11 +32,9 @@ class RegressorTarget:
     standardize: bool
 
     def _encode(self, y: NDArray[Any], weight: Array) -> tuple[Array, Task]:
-        try:
-            values = np.asarray(y, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InputError("the target of a regressor must be numeric; use a classifier for classes") from None
-        check_target(values, weight)
+        values = numeric_target(y)
+        check_count(int((weight > 0).sum()))
+        check_varies(values[weight > 0])
         mean, scale = weighted_moments(values[:, None], weight) if self.standardize else (np.zeros(1), np.ones(1))
         self.y_mean_, self.y_scale_ = float(mean[0]), float(scale[0])
         return (values - self.y_mean_) / self.y_scale_, "regression"
@@ -69,8 +68,7 @@ class ClassifierTarget:
         check_classification_targets(y)
         used = y[weight > 0]
         self.classes_, code, task = class_codes(y)
-        if len(np.unique(used)) < 2:
-            raise InputError(f"the target has only one class ({str(used[0])!r}): a classifier needs at least two")
+        check_classes(used)
         return code, task
 
     def _encode_more(self, y: NDArray[Any]) -> NDArray[Any]:
