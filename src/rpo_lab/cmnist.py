@@ -44,8 +44,10 @@ STRENGTH = (100.0, 1000.0)
 
 
 def comparison() -> tuple[Row, ...]:
-    """The paper's twenty comparison methods, and seven that are compared with since; two values of what matters most in
-    each, the first is the default."""
+    """Return the paper's twenty comparison methods, and seven that are compared with since.
+
+    Each has two values of what matters most in it; the first is the default.
+    """
     formula: Mapping[str, Number] = {"lam": "formula"}
     found = (
         Row("ERM + l2", "erm-l2", grid(c=(1e-3, 1e-4))),
@@ -108,7 +110,7 @@ def literal() -> tuple[Row, ...]:
 
 
 def columns(data: Mapping[str, DataSpec]) -> tuple[Setting, ...]:
-    """Each data set in accuracy and in AUC."""
+    """Return each data set in accuracy and in AUC."""
     return tuple(
         Setting(f"{label}, {METRICS[metric].words}", spec, metric=metric, panel=label, mark=METRICS[metric].words)
         for label, spec in data.items()
@@ -117,7 +119,7 @@ def columns(data: Mapping[str, DataSpec]) -> tuple[Setting, ...]:
 
 
 def data_of(numbers: Sequence[int], digits: str = "mnist") -> dict[str, DataSpec]:
-    """The data sets of some settings by label.
+    """Return the data sets of some settings by label.
 
     >>> list(data_of([1, 7]))
     ['Setting 1 (Bad Domain)', 'Setting 7 (Bad Group)']
@@ -138,7 +140,7 @@ def make(
     leave_one_out: bool = False,
     digits: str = "mnist",
 ) -> Study:
-    """A study of Colored-MNIST with the network and the training that all of them share."""
+    """Make a study of Colored-MNIST with the network and the training that all of them share."""
     size = get_profile(PROFILES, profile, seeds)
     # The large set trains one model at a time, which gives the same figures in single precision always; small sets
     # train in stacks, which do so in double precision.
@@ -165,7 +167,7 @@ def cmnist(
     leave_one_out: bool = False,
     digits: str = "mnist",
 ) -> list[View]:
-    """The study under both protocols: every method, or the main ones, on some settings.
+    """Make the study under both protocols: every method, or the main ones, on the settings given.
 
     >>> [(view.name, len(view.study.rows)) for view in cmnist(digits="sklearn")]
     [('cmnist', 31), ('cmnist-literal', 33)]
@@ -209,7 +211,7 @@ def numbers_of(settings: str) -> tuple[int, ...]:
 
 
 def summary(results: Results) -> list[str]:
-    """Where RPO stands in each setting, and whether the place of its penalties matters."""
+    """Say where RPO stands in each setting, and whether the place of its penalties matters."""
     if SAME_FORM in {row.label for row in results.study.rows}:
         said = controls(results, CONTROLLED, (SAME_FORM,), (PERMUTED, UNIFORM))
     else:
@@ -225,7 +227,7 @@ def summary(results: Results) -> list[str]:
 
 
 def answers(settings: Sequence[Setting]) -> int:
-    """How many of the words stand on a page: those on accuracy and on the controls."""
+    """Count the words that stand on a page: those on accuracy and on the controls."""
     return sum(setting.metric == "accuracy" for setting in settings) + 1
 
 
@@ -258,7 +260,7 @@ def ablation(
 
 
 def ablation_summary(results: Results) -> list[str]:
-    """Whether each half does what the paper says of it: η* for a bad domain, ρ* for a bad group, both best together."""
+    """Say whether each half does what the paper says: η* for a bad domain, ρ* for a bad group, both best together."""
     lines = []
     for setting in results.study.settings:
         text = METRICS[setting.metric].text
@@ -288,7 +290,7 @@ CURVES = (
 def severity(
     profile: str = "quick", *, seeds: int | None = None, leave_one_out: bool = False, digits: str = "mnist"
 ) -> View:
-    """The main methods, with equal tuning, at every point of the three curves.
+    """Make the study of the main methods, with equal tuning, at every point of the three curves.
 
     >>> study = severity(digits="sklearn").study
     >>> len(study.rows), len(study.settings)
@@ -316,7 +318,7 @@ def severity(
 
 
 def severity_summary(results: Results) -> list[str]:
-    """For each curve: what every method loses from its first value to its last, and where RPO stands apart."""
+    """Say for each curve what every method loses from its first value to its last, and where RPO stands apart."""
     lines = []
     for curve in CURVES:
         ends = [curve.label(curve.values[i]) for i in (0, -1)]

@@ -77,7 +77,7 @@ Kept = dict[str, dict[str, Any]]
 
 
 def name_of(number: int, seed: int, steps: int, digits: str) -> str:
-    """What the penalties of a setting and seed are kept under.
+    """Return the name that the penalties of a setting and seed are kept under.
 
     >>> name_of(1, 0, 200, "sklearn").partition(": ")[2]
     'setting 1 of sklearn, seed 0, 200 steps'
@@ -95,7 +95,7 @@ def train_penalties(number: int, seed: int, steps: int, digits: str = "mnist") -
 
 
 def find_penalties(number: int, seeds: Sequence[int], steps: int, digits: str = "mnist") -> FoundPenalties:
-    """The penalties of one setting, each seed trained."""
+    """Train the penalties of one setting, each seed."""
     return _together(number, [train_penalties(number, seed, steps, digits) for seed in seeds])
 
 
@@ -112,7 +112,7 @@ def penalties(
     digits: str = "mnist",
     progress: Show = "auto",
 ) -> Kept:
-    """The penalties of some settings, by name.
+    """Train the penalties of several settings; return them by name.
 
     >>> kept = penalties([1], seeds=2, digits="sklearn", progress=False)
     >>> found = found_in(kept, [1], seeds=2, digits="sklearn")[0]
@@ -136,7 +136,7 @@ def penalties(
 def found_in(
     kept: Kept, numbers: Sequence[int], profile: str = "quick", *, seeds: int | None = None, digits: str = "mnist"
 ) -> list[FoundPenalties]:
-    """What is kept, setting by setting; what is not there, or is something else, is an error."""
+    """Return what is kept, setting by setting; raise an error if it is not there, or is something else."""
     size = get_profile(PROFILES, profile, seeds)
     names = {n: [name_of(n, seed, size.steps, digits) for seed in range(size.seeds)] for n in numbers}
     if missing := [name for some in names.values() for name in some if name not in kept]:
@@ -151,7 +151,7 @@ def found_in(
 
 
 def lines_of(found: Sequence[FoundPenalties]) -> list[dict[str, str]]:
-    """A line for each setting: means and deviations of η, mean ρ of bad and good cells, in how many seeds they show."""
+    """Return a line for each setting: means and deviations of η, mean ρ of bad and good cells, how often they show."""
     lines: list[dict[str, str]] = []
     for one in found:
         n = len(one.eta)
@@ -177,7 +177,7 @@ def _deviation(values: NDArray[np.float64]) -> str:
 
 
 def to_csv(found: Sequence[FoundPenalties]) -> str:
-    """One line for each setting, seed, domain and digit."""
+    """Return one line for each setting, seed, domain and digit."""
     lines = [
         [one.setting.number, seed, e, k, int(one.bad[e, k]), f"{one.eta[seed, e]:.6g}", f"{one.rho[seed, e, k]:.6g}"]
         for one in found
@@ -187,7 +187,7 @@ def to_csv(found: Sequence[FoundPenalties]) -> str:
 
 
 def put_on_page(page: "Path", found: Sequence[FoundPenalties], command: str, figure: "Path | None") -> None:
-    """The lines as a table, and the figure if there is one."""
+    """Put the lines on a page as a table, and the figure if there is one."""
     lines = lines_of(found)
     blocks = [f"Made by `{command}`.", markdown(list(lines[0]), (list(line.values()) for line in lines))]
     if figure is not None:
@@ -196,7 +196,7 @@ def put_on_page(page: "Path", found: Sequence[FoundPenalties], command: str, fig
 
 
 def penalties_figure(found: Sequence[FoundPenalties]) -> "Figure":
-    """A panel a setting: ρ of each domain and digit, mean of seeds, bad cells framed; η of each domain beside it."""
+    """Draw a panel a setting: mean ρ of each domain and digit, bad cells framed; η of each domain beside it."""
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
 

@@ -40,10 +40,9 @@ FLIPS = {30: (0.3, 0.25), 50: (0.5, 0.4)}
 
 
 def rows(methods: str = "all", kind: str = "before") -> tuple[Row, ...]:
-    """The network on judged rows, its two controls, and IRM + lip ('main'); beside them the same network with the true
-    noise, and other methods ('all').
+    """Return the network on judged rows, its two controls, and IRM + lip ('main').
 
-    The controls of the weights lack the same features. Where nothing is noisy there is no true noise to know.
+    Beside them the same network with the true noise, and other methods ('all'). The controls of the weights lack the same features. Where nothing is noisy there is no true noise to know.
     """
     grid = ({"eta": DIGITS_ETA if kind == "digits" else ETA},)
 
@@ -68,7 +67,7 @@ def rows(methods: str = "all", kind: str = "before") -> tuple[Row, ...]:
 
 
 def settings(kind: str, noisy: str = "all") -> tuple[Setting, ...]:
-    """The columns of one kind of corruption; `noisy` names shares of bad cells in per cent, of kinds that have several.
+    """Return the columns of one kind of corruption; `noisy` names per cents of bad cells, of kinds that have several.
 
     >>> [setting.label for setting in settings("plain", "10,50")][:3]
     ['Cigar 10 %', 'Cigar 50 %', 'Wage 10 %']
@@ -194,7 +193,7 @@ def quality_weights(
     noisy: str = "all",
     methods: str = "all",
 ) -> list[View]:
-    """One view a kind of corruption.
+    """Make one view a kind of corruption.
 
     >>> [view.name for view in quality_weights()][:3]
     ['quality-weights-before', 'quality-weights-plain', 'quality-weights-after']
@@ -232,7 +231,7 @@ def quality_weights(
 
 
 def summary(results: Results) -> list[str]:
-    """What the weights gain over their controls and over IRM + lip, each comparison corrected for all of its kind."""
+    """Say what the weights gain over their controls and over IRM + lip, corrected for all comparisons of their kind."""
     sure = _sure(results)
     return [
         _held(results, sure),
@@ -253,7 +252,7 @@ def _sure(results: Results) -> Sure:
 
 
 def _held(results: Results, p: Sure) -> str:
-    """How many of the comparisons hold at the paper's strictest level, over each rival where some do not."""
+    """Count the comparisons that hold at the paper's strictest level, over each rival where some do not."""
     level, columns = LEVELS[0][0], results.study.settings
     places = [(rival, s) for rival, s in product(RIVALS, columns) if _below(p[rival, s.label], level)]
     held = [rival for rival, setting in places if is_worse(results.cell(rival, setting.label), setting)]
@@ -281,7 +280,7 @@ def _against(results: Results, rival: str, p: Sure) -> str:
 
 
 def _interval(results: Results, setting: Setting) -> str:
-    """The ratio to uniform weights with its 95 % interval over seeds, taken of logarithms: no error is below zero."""
+    """Compute the ratio to uniform weights and its 95 % interval over seeds, of logarithms: no error is below zero."""
     own, other = (
         {seed: math.log(max(value, 1e-9)) for seed, value in results.cell(label, setting.label).values.items()}
         for label in (WEIGHTS, UNIFORM)
@@ -295,7 +294,7 @@ def _interval(results: Results, setting: Setting) -> str:
 
 
 def _changes(results: Results) -> str:
-    """The change of the figure of RPO-weights when a control stands in, mean over columns."""
+    """Compute the change of the figure of RPO-weights when a control stands in, mean over columns."""
     changes = []
     for row in results.study.rows:
         if row.section == CONTROLS:

@@ -45,11 +45,11 @@ class Factor:
     levels: Mapping[str, JsonValue]
 
     def level(self, reading: "Reading") -> JsonValue:
-        """The value that a reading has for it."""
+        """Return the value that a reading has for it."""
         return self.levels[dict(reading)[self.name]]
 
     def first(self, count: int) -> "Factor":
-        """The same with fewer levels."""
+        """Return the same factor with fewer levels."""
         return Factor(self.name, dict(list(self.levels.items())[:count]))
 
 
@@ -169,7 +169,7 @@ class Readings:
         )
 
     def runs(self) -> list[Run]:
-        """Every run once."""
+        """Return every run once."""
         return list({run.digest: run for study in self.studies.values() for run in study.runs()}.values())
 
     def compared(self, records: Mapping[str, Record]) -> list[Compared]:
@@ -209,12 +209,12 @@ def rows(rule: str) -> tuple[Row, ...]:
 
 
 def label_of(reading: Reading, metric: str) -> str:
-    """The reading of the data, whatever the steps and the form, and what is measured."""
+    """Name the reading of the data, whatever the steps and the form, and what is measured."""
     return ", ".join([*(f"{name}: {level}" for name, level in reading if name not in (STEPS.name, FORM.name)), metric])
 
 
 def readings(profile: str = "quick", *, seeds: int | None = None) -> Readings:
-    """All readings of a profile.
+    """Return all readings of a profile.
 
     >>> study = readings("quick")
     >>> len(study.every), len(study.runs())
@@ -226,7 +226,7 @@ def readings(profile: str = "quick", *, seeds: int | None = None) -> Readings:
 
 
 def tally(found: Sequence[Compared]) -> dict[str, int]:
-    """How many comparisons fall which way: by the means alone, surely, and surely if it were the only comparison."""
+    """Count the comparisons that fall either way: by the means alone, surely, and surely if each were the only one."""
 
     def count(p: Callable[[Compared], float | None], sign: int) -> int:
         return sum((value := p(one)) is not None and value < SURE and sign * one.difference > 0 for one in found)
@@ -242,31 +242,31 @@ def tally(found: Sequence[Compared]) -> dict[str, int]:
 
 
 def tallies(found: Sequence[Compared]) -> dict[str, dict[str, int]]:
-    """By rival, on accuracy."""
+    """Tally comparisons of accuracy by rival."""
     return {rival: tally(of(found, "accuracy", rival)) for rival in dict.fromkeys(one.rival for one in found)}
 
 
 def of(found: Sequence[Compared], metric: str, *rivals: str) -> list[Compared]:
-    """The comparisons of a metric with some rivals, or with all."""
+    """Return the comparisons of a metric with some rivals, or with all."""
     return [one for one in found if one.metric == metric and (not rivals or one.rival in rivals)]
 
 
 def leading_readings(found: Sequence[Compared], metric: str) -> list[Reading]:
-    """The readings in which RPO's mean is above that of every rival, sure or not."""
+    """Return the readings in which RPO's mean is above that of every rival, sure or not."""
     chosen = of(found, metric)
     lost = {one.reading for one in chosen if one.difference <= 0}
     return [reading for reading in dict.fromkeys(one.reading for one in chosen) if reading not in lost]
 
 
 def best_readings(found: Sequence[Compared], metric: str, *rivals: str) -> list[Reading]:
-    """The readings in which RPO is surely better than every one of the rivals that are there, or than all of them."""
+    """Return the readings in which RPO is surely better than every rival given that is there, or than all of them."""
     chosen = of(found, metric, *rivals)
     lost = {one.reading for one in chosen if not (one.sure and one.difference > 0)}
     return [reading for reading in dict.fromkeys(one.reading for one in chosen) if reading not in lost]
 
 
 def answer(found: Sequence[Compared]) -> list[str]:
-    """For which share of the readings RPO is better, in plain words, whichever way they fall."""
+    """Say for which share of the readings RPO is better, whichever way they fall."""
     total = len({one.reading for one in found})
     lines = []
     for words, rivals in {
@@ -286,14 +286,14 @@ def answer(found: Sequence[Compared]) -> list[str]:
 
 
 def table_by_rival(found: Sequence[Compared]) -> str:
-    """A line a rival."""
+    """Return a line a rival."""
     counts = tallies(found)
     heads = ["against", *next(iter(counts.values()))]
     return markdown(heads, ([rival, *map(str, line.values())] for rival, line in counts.items()))
 
 
 def table_by_level(study: Readings, found: Sequence[Compared]) -> str:
-    """A line a level of each factor: what it changes for RPO and IRM + lip, and how RPO then stands."""
+    """Return a line a level of each factor: what it changes for RPO and IRM + lip, and how RPO then stands."""
     heads = ["", "RPO", IRM, "better", "worse", "better than halves", "better than controls", "readings"]
     lines: list[list[str]] = []
     for factor in study.factors:
@@ -309,7 +309,7 @@ def table_by_level(study: Readings, found: Sequence[Compared]) -> str:
 
 
 def to_csv(study: Readings, found: Sequence[Compared]) -> str:
-    """One line for each reading, rival and metric."""
+    """Return one line for each reading, rival and metric."""
     heads = [factor.name for factor in study.factors]
     lines = []
     for one in found:
@@ -325,7 +325,7 @@ def put_on_page(page: "Path", study: Readings, found: Sequence[Compared], comman
 
 
 def section(study: Readings, found: Sequence[Compared], command: str, figure: str, table: str) -> str:
-    """What stands on the page."""
+    """Write what stands on the page."""
     kinds = " × ".join(f"{len(factor.levels)}" for factor in study.factors)
     if study.half:
         kinds = f"a half of {kinds}, in which every two choices occur together equally often"
@@ -354,7 +354,7 @@ def section(study: Readings, found: Sequence[Compared], command: str, figure: st
 
 
 def figure_of(found: Sequence[Compared]) -> "Figure":
-    """A panel a form: a line a rival, a dot a reading."""
+    """Draw a panel a form: a line a rival, a dot a reading."""
     from matplotlib.figure import Figure
 
     chosen = of(found, "accuracy")

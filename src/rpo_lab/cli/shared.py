@@ -155,7 +155,7 @@ def command(
 
 
 def _words(name: str, value: Any) -> str:
-    """An option as one would type it in a shell, once for each value of several.
+    """Write an option as one would type it in a shell, once for each value of several.
 
     >>> _words("page", "my page.md"), _words("plugin", ["a", "b"])
     ("--page 'my page.md'", '--plugin a --plugin b')
@@ -223,7 +223,7 @@ def _without_nan(value: object) -> object:
 
 
 def _with_rows(view: "View", names: "Sequence[str]") -> "View":
-    """The view with a row for each further method, its hyper-parameters chosen among three values of the first."""
+    """Add a row for each further method to a view, its hyper-parameters chosen among three values of the first."""
     from rpo._compare import grid_of
     from rpo.methods import get_method
     from rpo_lab.runner.problems import load
@@ -237,7 +237,7 @@ def _with_rows(view: "View", names: "Sequence[str]") -> "View":
 
 
 def do(asked: Asked, runs: "Sequence[Run]") -> "Records | None":
-    """The records of all runs, those that are missing done; None if only the amount of work was asked for.
+    """Return the records of all runs, missing ones done; None if only the amount of work was asked for.
 
     From a file of records nothing is done: what it lacks is an error.
     """
@@ -266,7 +266,7 @@ def do(asked: Asked, runs: "Sequence[Run]") -> "Records | None":
 
 
 def _done(asked: Asked, runs: "Sequence[Run]") -> "Records":
-    """The records of all runs, those that are missing done and kept."""
+    """Do the runs that are missing; return the records of all."""
     from rpo_lab.runner.runner import cluster_at, execute
     from rpo_lab.runner.store import Store
 
@@ -300,7 +300,7 @@ def _duration(seconds: float) -> str:
 
 
 def write(by_rule: "Sequence[Results]", view: "View", asked: Asked) -> list[Path]:
-    """The results in every form and as a figure; the paths, the figure's SVG last."""
+    """Write the results in every form and as a figure; return the paths, the figure's SVG last."""
     from rpo._io import write_whole
     from rpo_lab.runner.render import to_csv, to_html, to_markdown
 

@@ -26,7 +26,7 @@ KINDS = {
 
 
 def dots_figure(results: RealResults) -> "Figure":
-    """A panel for each main setting; each row's ratios, one dot per table, and their geometric mean with interval.
+    """Draw a panel for each main setting: each row's ratios, a dot per table, and their geometric mean with interval.
 
     Controls are left out: they are compared with what they control in the other figure.
     """
@@ -116,5 +116,5 @@ def _kind(setting: str) -> str:
 
 
 def _root(values: "NDArray[np.float64]") -> "NDArray[np.float64]":
-    """The square root; of what lies left of an axis, which is asked for too, that of zero."""
+    """Return the square root; of what lies left of an axis, which is asked for too, that of zero."""
     return np.sqrt(np.maximum(values, 0))

@@ -53,7 +53,7 @@ class Fold:
 
 @lru_cache(maxsize=64)
 def real_table(name: str, rows: int) -> Table:
-    """A real table as numbers, of a larger one a sample of about so many rows."""
+    """Load a real table as numbers, of a larger one a sample of about so many rows."""
     table = load_real(name)
     frame = table.X.assign(**{table.target: np.asarray(table.y), DOMAIN: np.asarray(table.domains)})
     if len(frame) > rows:
@@ -62,8 +62,10 @@ def real_table(name: str, rows: int) -> Table:
 
 
 def sampled(domains: NDArray[Any], rows: int) -> NDArray[np.bool_]:
-    """Which rows of a larger table are kept, always the same: whole domains drawn until there are so many rows, but no
-    fewer than forty, then of each of these its share, at least one row.
+    """Draw the rows of a larger table that are kept, always the same.
+
+    Whole domains are drawn until there are so many rows, but no fewer than forty; then of each of these its share, at
+    least one row.
 
     >>> kept = sampled(np.repeat(["a", "b"], [90, 10]), 50)
     >>> int(kept[:90].sum()), int(kept[90:].sum())
@@ -85,7 +87,7 @@ def sampled(domains: NDArray[Any], rows: int) -> NDArray[np.bool_]:
 
 
 def fold_count(domains: int) -> int:
-    """How many folds a table of so many domains has.
+    """Return the number of folds of a table of so many domains.
 
     >>> fold_count(3), fold_count(60)
     (3, 5)
@@ -94,7 +96,7 @@ def fold_count(domains: int) -> int:
 
 
 def held_out(ready: Table, fold: int, seed: int) -> NDArray[np.bool_]:
-    """Which rows a fold holds out; the seed deals the domains, as many to each fold."""
+    """Return which rows a fold holds out; the seed deals the domains, as many to each fold."""
     names, code = np.unique(ready.domains, return_inverse=True)
     place = np.random.default_rng(seed).permutation(len(names)) % fold_count(len(names))
     return np.asarray(place[code] == fold)
@@ -102,7 +104,7 @@ def held_out(ready: Table, fold: int, seed: int) -> NDArray[np.bool_]:
 
 @lru_cache(maxsize=4)
 def make_fold(table: str, setting: str, fold: int, rows: int, seed: int) -> Fold:
-    """The fold, planted anew for every seed and fold."""
+    """Make a fold, planted anew for every seed and fold."""
     ready = real_table(table, rows)
     held = held_out(ready, fold, seed)
     inside, outside = ready.rows(~held), ready.rows(held)
@@ -119,7 +121,7 @@ def make_fold(table: str, setting: str, fold: int, rows: int, seed: int) -> Fold
 
 
 def wider(ready: Table, column: Array) -> Table:
-    """The rows with one more column."""
+    """Add a column to the rows."""
     return replace(
         ready,
         frame=ready.frame.assign(**{CONFOUNDER: column}),
@@ -129,13 +131,13 @@ def wider(ready: Table, column: Array) -> Table:
 
 
 def codes(fold: Fold) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
-    """Classes as numbers, of training and held-out rows, and how many there are."""
+    """Number the classes of training and held-out rows, and count them."""
     classes, code = np.unique(np.concatenate([fold.train.y, fold.held.y]), return_inverse=True)
     return code[: len(fold.train.y)], code[len(fold.train.y) :], len(classes)
 
 
 def domain_codes(fold: Fold) -> NDArray[np.int64]:
-    """The training domain of each row, as a number."""
+    """Number the training domain of each row."""
     return np.unique(fold.train.domains, return_inverse=True)[1].astype(np.int64)
 
 
@@ -149,7 +151,7 @@ def real(
     strata: bool = False,
     seed: int = 0,
 ) -> Problem:
-    """One fold: nothing is chosen by networks here, so all training rows are trained on, and are the validation's."""
+    """Load one fold: networks choose nothing here, so all training rows are trained on, and are the validation's."""
     made = make_fold(table, setting, fold, rows, seed)
     mean, scale = weighted_moments(made.train.X, np.ones(len(made.train.y)))
     task: Task = "regression"
@@ -178,7 +180,7 @@ def real(
 
 @lru_cache(maxsize=KEPT)
 def _strata(table: str, setting: str, fold: int, rows: int, seed: int) -> NDArray[np.int64]:
-    """The stratum of each training row, as RPO's estimators choose it."""
+    """Choose the stratum of each training row as RPO's estimators do."""
     ready = make_fold(table, setting, fold, rows, seed).train
     everything = np.ones(len(ready.y), dtype=bool)
     return found_strata(ready, everything, chosen_grouping("auto", classes=ready.task == "classification"), seed)

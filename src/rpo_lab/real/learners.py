@@ -49,7 +49,7 @@ NEEDS = {
 
 
 def installed(name: str) -> bool:
-    """Whether a learner can be run here.
+    """Return whether a learner can be run here.
 
     >>> installed("ridge")
     True
@@ -59,7 +59,7 @@ def installed(name: str) -> bool:
 
 @cache
 def versions() -> dict[str, str]:
-    """Of the libraries that learners are from, and the fingerprint of our own rules.
+    """Return the versions of the libraries that learners are from, and the number of our own rules.
 
     >>> "rules" in versions()
     True
@@ -69,7 +69,7 @@ def versions() -> dict[str, str]:
 
 
 def work(runs: Sequence[Run]) -> list[Outcome]:
-    """All runs of one fold, by their learners; a learner that fails says why.
+    """Do all runs of one fold by their learners; a learner that fails says why.
 
     A table that is not in the cache and a library that is not installed are no run's fault, and raise.
     """
@@ -95,13 +95,13 @@ def _learned(name: str, fold: Fold, seed: int) -> Measured:
 
 
 def fold_of(run: Run) -> Fold:
-    """The fold that a run is about."""
+    """Return the fold that a run is about."""
     given: dict[str, Any] = {name: run.data.options[name] for name in ("table", "setting", "fold", "rows")}
     return make_fold(**given, seed=run.seed)
 
 
 def timed(call: Callable[[], Measured]) -> Outcome:
-    """What a call gives, or why it fails, and CPU seconds."""
+    """Return what a call gives, or why it fails, and its CPU seconds."""
     start = process_time()
     try:
         outcome: Measured | str = call()
@@ -111,7 +111,7 @@ def timed(call: Callable[[], Measured]) -> Outcome:
 
 
 def measured(fold: Fold, said: Array, **more: dict[str, float]) -> Measured:
-    """The errors of predictions for the held-out rows: numbers, or one probability per class."""
+    """Measure the errors of predictions for the held-out rows: numbers, or one probability per class."""
     if not np.isfinite(said).all():
         raise ValueError("predictions are not finite")
     return Measured(validation_risk=[], validation_irm=[], test={"test": errors(fold, said), **more})
@@ -132,7 +132,7 @@ def errors(fold: Fold, said: Array) -> dict[str, float]:
 
 
 def plain(make: Callable[[bool, int], Any]) -> Callable[[Fold, int], Array]:
-    """A scikit-learn estimator by task and seed, as a learner of a fold."""
+    """Make a learner of a fold from a scikit-learn estimator by task and seed."""
 
     def fit(fold: Fold, seed: int) -> Array:
         if not fold.classes:
@@ -163,13 +163,13 @@ def forest(classes: bool, seed: int) -> Any:
 
 
 def both(one: Array) -> Array:
-    """The probability of the second of two classes, as one of each."""
+    """Return the probability of the second of two classes, as one of each."""
     return np.column_stack([1 - one, one])
 
 
 @contextmanager
 def nothing_printed() -> Iterator[None]:
-    """What a library's own C code prints goes nowhere: standard output is for results, which may be JSON."""
+    """Silence a library's own C code: standard output is for results, which may be JSON."""
     sys.stdout.flush()
     kept = os.dup(1)
     try:
@@ -222,7 +222,7 @@ def _target(fold: Fold) -> tuple[Array, float, float]:
 
 
 def mixed(fold: Fold, seed: int) -> Array:  # noqa: ARG001
-    """A linear model with a random intercept for every domain; columns that follow from others are left out."""
+    """Fit a linear model with a random intercept for every domain, columns that follow from others left out."""
     from scipy.linalg import qr
     from statsmodels.regression.mixed_linear_model import MixedLM
 

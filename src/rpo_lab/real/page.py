@@ -52,7 +52,7 @@ def write(
 
 
 def beside(results: RealResults) -> dict[str, pd.DataFrame]:
-    """The tables of every setting, that a page has no room for, by their names; those without results are left out."""
+    """Return the tables of every setting, which a page has no room for, by name; those without results are left out."""
     tables = {
         "real-settings": settings_table(results),
         "real-weights": gains_table(results),
@@ -63,12 +63,12 @@ def beside(results: RealResults) -> dict[str, pd.DataFrame]:
 
 
 def tables_folder(page: Path) -> Path:
-    """Where the tables beside a page are."""
+    """Return where the tables beside a page are."""
     return page.parent / "tables"
 
 
 def section(results: RealResults, command: str, figures: tuple[Path, Path], page: Path, frozen: str) -> str:
-    """The page between its marks."""
+    """Write the page between its marks."""
     dots, curve = (link(path, page) for path in figures)
     every = beside(results)
     places = {name: link(tables_folder(page) / f"{name}.csv", page) for name in every}
@@ -117,7 +117,7 @@ def _markdown(table: pd.DataFrame) -> str:
 
 
 def _brief(table: pd.DataFrame) -> pd.DataFrame:
-    """The settings that the page shows: columns of a table by learner, lines of a table by setting."""
+    """Return the settings that the page shows: columns of a table by learner, lines of a table by setting."""
     if "learner" in table:
         return table[[name for name in table if name in ("learner", *ON_THE_PAGE)]]
     return table[table["setting"].isin(ON_THE_PAGE)]
@@ -127,13 +127,13 @@ HEADS = ["learner", "geometric mean (95 %)", "median", "worst", "won", "lost", "
 
 
 def summary_line(line: Mapping[Any, Any]) -> list[str]:
-    """The texts of a row of the summary, in the order of `HEADS`."""
+    """Return the texts of a row of the summary, in the order of `HEADS`."""
     counts = (str(line[name]) for name in ("won", "lost", "tables"))
     return [ROWS[line["row"]].label, mean_shown(line), f"{line['median']:.2f}", f"{line['worst']:.2f}", *counts]
 
 
 def summary_table(results: RealResults, setting: str) -> pd.DataFrame:
-    """A line per row, by section, best first; weights have a table of their own with their controls."""
+    """Return a line per row, by section, best first; weights have a table of their own with their controls."""
     table = results.summary[results.summary["setting"] == setting]
     table = table[[ROWS[name].section != CONTROLS or name == OFF for name in table["row"]]]
     lines = []
@@ -148,7 +148,7 @@ def summary_table(results: RealResults, setting: str) -> pd.DataFrame:
 
 
 def terminal_tables(results: RealResults) -> "list[Table]":
-    """A table for each setting, its rows in the order of the study."""
+    """Return a table for each setting, its rows in the order of the study."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -165,7 +165,7 @@ def terminal_tables(results: RealResults) -> "list[Table]":
 
 
 def settings_table(results: RealResults) -> pd.DataFrame:
-    """A line per row, a column per setting with a problem; controls are in a table of their own."""
+    """Return a line per row, a column per setting with a problem; controls are in a table of their own."""
     means = {(line["row"], line["setting"]): line["mean"] for line in results.summary.to_dict("records")}
     known = [name for name in SETTINGS if name != CLEAN and any(setting == name for _, setting in means)]
     rows = [name for name in ROWS if ROWS[name].section != CONTROLS and any((name, one) in means for one in known)]
@@ -175,7 +175,7 @@ def settings_table(results: RealResults) -> pd.DataFrame:
 
 
 def gains_table(results: RealResults) -> pd.DataFrame:
-    """A line per setting; of each estimator the weights as judged with their interval, permuted and true."""
+    """Return a line per setting: of each estimator the weights as judged with their interval, permuted and true."""
     gains = results.gains
     estimators = [name for name in ESTIMATORS if (gains["estimator"] == name).any()]
     lines = []
@@ -190,7 +190,7 @@ def gains_table(results: RealResults) -> pd.DataFrame:
 
 
 def undone_table(results: RealResults) -> pd.DataFrame:
-    """A line per setting with noise; of each estimator what judged weights undo of the damage, and true ones."""
+    """Return a line per setting with noise: what judged weights of each estimator undo of the damage, and true ones."""
     found = {(line["estimator"], line["setting"]): line for line in results.undone.to_dict("records")}
     estimators = [name for name in ESTIMATORS if any(estimator == name for estimator, _ in found)]
     columns = [(name, way, words) for name in estimators for way, words in (("judged", "judged"), ("true", WAYS[-1]))]
@@ -207,7 +207,7 @@ def _percent(found: Mapping[Any, Any] | None, way: str) -> str:
 
 
 def curve_table(results: RealResults) -> pd.DataFrame:
-    """A line per bin of unevenness, a column per estimator, with the number of cases."""
+    """Return a line per bin of unevenness, a column per estimator, with the number of cases."""
     curve = {(line["estimator"], line["from"], line["to"]): line for line in results.curve.to_dict("records")}
     estimators = list(dict.fromkeys(name for name, *_ in curve))
     lines = []
@@ -224,7 +224,7 @@ def _with_cases(line: Mapping[Any, Any] | None) -> str:
 
 
 def detection_table(results: RealResults) -> pd.DataFrame:
-    """A line per setting; of corrupted domains and rows our AUC, cleanlab's, and on how many tables ours is higher."""
+    """Return a line per setting: of corrupted domains and rows our AUC, cleanlab's, and how often ours is higher."""
     kinds = [what for what in ("domains", "rows") if (results.detection["what"] == what).any()]
     lines = []
     for setting in (name for name in SETTINGS if (results.detection["setting"] == name).any()):
@@ -247,7 +247,7 @@ def _detected(wide: pd.DataFrame) -> list[str]:
 
 
 def failures(results: RealResults) -> list[str]:
-    """What failed, rows with the same reason together; controls of a model that failed are not named beside it."""
+    """Say what failed, rows with the same reason together; controls of a model that failed are not named beside it."""
     own = results.failed[results.failed["reason"] != NO_MODEL]
     by: dict[tuple[int, tuple[str, ...], str], list[str]] = {}
     for row, lines in own.groupby("row", sort=False):

@@ -60,7 +60,7 @@ class Planted:
 
 
 def plant(setting: str, ready: Table, others: int, rng: np.random.Generator) -> Planted:
-    """What a setting makes of training rows; `others` is the number of rows that are held out.
+    """Plant a setting's trouble in training rows; `others` is the number of rows that are held out.
 
     >>> import pandas as pd
     >>> from rpo._table import prepare
@@ -105,8 +105,10 @@ def _noisy(plain: Planted, ready: Table, hit: Flags, rng: np.random.Generator) -
 
 
 def quarters(ready: Table, rng: np.random.Generator) -> NDArray[np.intp]:
-    """A stratum for each row: the quarter of one column, drawn among those that have four quarters, else that part
-    rows at all; all rows are one where none does.
+    """Return a stratum for each row: the quarter of one column.
+
+    It is drawn among those that have four quarters, else among those that part rows at all; all rows are one stratum
+    where none does.
 
     >>> import pandas as pd
     >>> from rpo._table import prepare

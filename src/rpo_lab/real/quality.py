@@ -29,7 +29,7 @@ NO_MODEL = "ValueError: the model itself failed"  # the reason that a control gi
 
 
 def quality_outcomes(names: Sequence[str], fold: Fold, seed: int) -> dict[str, Outcome]:
-    """What was measured under each of these names: `quality-<estimator>[-<control>]`, `quality-auto-off`, `detect`."""
+    """Measure what these names stand for: `quality-<estimator>[-<control>]`, `quality-auto-off`, `detect`."""
     found: dict[str, Outcome] = {}
     judged: Quality | None = None
     same: Any = None  # the stack of "auto", where the judgement changes nothing
@@ -49,14 +49,14 @@ def quality_outcomes(names: Sequence[str], fold: Fold, seed: int) -> dict[str, O
 
 
 def _unjudged(fold: Fold, seed: int) -> Any:
-    """The stack alone; where the judgement changes nothing, the model itself is just that."""
+    """Fit the stack alone; where the judgement changes nothing, the model itself is just that."""
     return _model("auto", fold, seed, "off").fit_prepared(fold.train)
 
 
 def _with_controls(
     estimator: str, wanted: Sequence[str], fold: Fold, seed: int, known: Quality | None
 ) -> tuple[dict[str, Outcome], Any]:
-    """What the model and its controls, of one judgement and one decision, give; and the model if it did not fail."""
+    """Measure the model and its controls, of one judgement and decision; return the model, too, if it did not fail."""
     models: dict[str, Any] = {}
 
     def ours() -> Measured:
@@ -101,7 +101,7 @@ def _said(model: Any, fold: Fold) -> Array:
 
 
 def unevenness(weight: Array) -> float:
-    """1 − (Σw)²/(nΣw²): the share of the rows that weights cost (Kish); 0 where all rows count alike.
+    """Compute 1 − (Σw)²/(nΣw²): the share of the rows that weights cost (Kish); 0 where all rows count alike.
 
     >>> unevenness(np.array([1.0, 1.0, 0.0, 0.0]))
     0.5
@@ -120,7 +120,7 @@ def true_weight(fold: Fold) -> Array:
 
 
 def refitted(model: Any, fold: Fold, weight: Array, seed: int) -> Array:
-    """What the model's learners say, by its shares and on its columns, if rows count by other weights."""
+    """Predict by the model's learners, with its shares and on its columns, if rows count by other weights."""
     label, _, number = codes(fold) if fold.classes else (fold.train.y.astype(np.float64), None, 0)
     X, domain = fold.train.X[:, model.kept_], domain_codes(fold).astype(np.intp)
     learners = learners_of(model.estimator, classes=fold.classes, rows=len(X), seed=seed, network=network_named)
@@ -134,7 +134,7 @@ def refitted(model: Any, fold: Fold, weight: Array, seed: int) -> Array:
 
 
 def detected(fold: Fold, judged: Quality | None, seed: int) -> Measured:
-    """How well corrupted domains and rows are told from the others: AUC, beside cleanlab's where it is installed."""
+    """Measure how well corrupted domains and rows are told from the others: AUC, beside cleanlab's if installed."""
     found = judge(fold.train, random_state=seed, progress=False) if judged is None else judged
     # The judgement has rows in an order of its own, by their number in the table.
     place = np.argsort(fold.train.row)[np.searchsorted(np.sort(fold.train.row), found.table.row)]
@@ -160,7 +160,7 @@ def detected(fold: Fold, judged: Quality | None, seed: int) -> Measured:
 
 
 def unlikely(fold: Fold, expected: Array) -> Array:
-    """How far each training row is from what the others say of it: its residual, or the probability of other labels."""
+    """Return how unlikely each training row is, given the others: its residual, or the probability of other labels."""
     if not fold.classes:
         return np.abs(fold.train.y.astype(np.float64) - expected)
     label = np.unique(fold.train.y, return_inverse=True)[1]

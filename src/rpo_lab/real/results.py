@@ -53,7 +53,7 @@ class RealResults:
 
 
 def make_results(study: RealStudy, records: Mapping[str, Record]) -> RealResults:
-    """All of it, from the records by hash."""
+    """Compute all results from the records by hash."""
     errors, failed = losses(study, records)
     ratios = ratios_of(errors)
     gains = gains_of(study, records, errors)
@@ -80,7 +80,7 @@ def _seen(records: Sequence[Record]) -> list[str]:
 
 
 def losses(study: RealStudy, records: Mapping[str, Record]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The loss of every run (squared error over the target's variance, or Brier's score); and why runs failed."""
+    """Return the loss of every run (squared error over the target's variance, or Brier's score) and why runs failed."""
     lines, failed = [], []
     for key, run in study.runs.items():
         record = records[run.digest]
@@ -95,7 +95,7 @@ def losses(study: RealStudy, records: Mapping[str, Record]) -> tuple[pd.DataFram
 
 
 def error_of(loss: Any, table: str) -> Any:
-    """The error that ratios are of: root mean squared, or Brier's score itself."""
+    """Return the error that ratios are of: root mean squared, or Brier's score itself."""
     return np.sqrt(loss) if _task(table) == "regression" else loss
 
 
@@ -105,12 +105,12 @@ def _task(table: str) -> str:
 
 
 def _by_fold(errors: pd.DataFrame) -> pd.DataFrame:
-    """A line a fold, a column a row of the study."""
+    """Arrange losses in a line a fold, a column a row of the study."""
     return errors.pivot_table(index=["seed", "fold"], columns="row", values="loss", sort=False)
 
 
 def ratios_of(errors: pd.DataFrame) -> pd.DataFrame:
-    """The error of each row over that of the best stock learner of its table and setting, on the folds both have.
+    """Divide the error of each row by that of the best stock learner of its table and setting, on the folds both have.
 
     The best is the one that turned out best on that table, which no practitioner knows beforehand. Surely better or
     worse: t-test paired over folds, its variance that of Nadeau and Bengio (2003), since folds share training rows;
@@ -142,7 +142,7 @@ def ratios_of(errors: pd.DataFrame) -> pd.DataFrame:
 
 
 def summarised(ratios: pd.DataFrame) -> pd.DataFrame:
-    """By setting and row: geometric mean of the ratios with its interval over tables, median, worst, won and lost."""
+    """Summarise ratios by setting and row: geometric mean with its interval, median, worst, won and lost."""
     lines = []
     for (setting, row), cell in ratios.groupby(["setting", "row"], sort=False):
         ratio = cell["ratio"].to_numpy()
@@ -154,7 +154,7 @@ def summarised(ratios: pd.DataFrame) -> pd.DataFrame:
 
 
 def bootstrap(values: Array, seed: int = 0) -> tuple[float, float]:
-    """The 95 % interval of the mean over tables, by drawing tables with replacement; NaN below two.
+    """Return the 95 % interval of the mean over tables, by drawing tables with replacement; NaN below two.
 
     >>> low, high = bootstrap(np.array([1.0, 2.0, 3.0]))
     >>> bool(1.0 <= low < 2.0 < high <= 3.0)
@@ -178,8 +178,11 @@ def geometric_mean(ratios: Any) -> tuple[float, float, float]:
 
 
 def gains_of(study: RealStudy, records: Mapping[str, Record], errors: pd.DataFrame) -> pd.DataFrame:
-    """For every estimator, table and setting: the error by quality weights, permuted and true ones over that by
-    uniform ones, the mean unevenness of the training rows, and how often weights were used."""
+    """Divide the error by quality weights, permuted and true ones by that of uniform ones.
+
+    For every estimator, table and setting, beside the mean unevenness of the training rows and how often weights were
+    used.
+    """
     uneven: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
     for key, run in study.runs.items():
         measured = records[run.digest].measured
@@ -206,7 +209,7 @@ def gains_of(study: RealStudy, records: Mapping[str, Record], errors: pd.DataFra
 
 
 def undone_of(errors: pd.DataFrame) -> pd.DataFrame:
-    """By estimator and setting with noise: the share of its damage that weights undo, judged, permuted and true ones.
+    """Compute what judged, permuted and true weights undo of the damage of noise, by estimator and setting.
 
     Damage is the error by uniform weights less that on the same folds without the noise. Sums over tables are divided,
     not averaged shares: on a table that noise hardly harms, a share is a quotient of chances.
@@ -233,7 +236,7 @@ def undone_of(errors: pd.DataFrame) -> pd.DataFrame:
 
 
 def curve_of(gains: pd.DataFrame) -> pd.DataFrame:
-    """By estimator and bin of unevenness: how many tables and settings, and the geometric mean of the ratio.
+    """Average the ratios by estimator and bin of unevenness, and count tables and settings.
 
     The interval draws whole tables, since settings of one table are not independent.
     """
@@ -250,7 +253,7 @@ def curve_of(gains: pd.DataFrame) -> pd.DataFrame:
 
 
 def detection_of(study: RealStudy, records: Mapping[str, Record]) -> pd.DataFrame:
-    """The AUC of corrupted domains and rows by setting, table and way: means over folds."""
+    """Average the AUC of corrupted domains and rows over folds, by setting, table and way."""
     lines = []
     for key, run in study.runs.items():
         measured = records[run.digest].measured

@@ -67,7 +67,7 @@ OURS = "quality-auto"
 
 
 def runs_in(row: str, setting: str) -> bool:
-    """Whether a row makes sense there: where nothing is noisy there is no true noise, and nothing to detect.
+    """Return whether a row makes sense there: without noise there is no true noise to know, and nothing to detect.
 
     The stack without any judgement, dear and close to uniform weights, is in the main settings only.
     """
@@ -159,7 +159,7 @@ class RealStudy:
         return found
 
     def _runs(self, row: str, table: str, setting: str, seeds: int, folds: int) -> dict[Key, Run]:
-        """The runs of one row in one setting of a table."""
+        """Return the runs of one row in one setting of a table."""
         options: dict[str, JsonValue] = {"table": table, "setting": setting, "rows": self.profile.rows}
         columns = tuple(
             Setting(f"{fold}", DataSpec(name="real", options={**options, "fold": fold}))
@@ -177,7 +177,7 @@ class RealStudy:
 def real_study(
     profile: str, tables: Sequence[str] = (), seeds: int | None = None, *, among: Container[str] | None = None
 ) -> RealStudy:
-    """The study of a profile, on other tables or with another number of seeds if asked; or of runs that are recorded.
+    """Make the study of a profile, on other tables or with other seeds if asked, or that of runs that are recorded.
 
     >>> study = real_study("quick", ["exam"], seeds=1)
     >>> len(study.runs), study.tables

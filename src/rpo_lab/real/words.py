@@ -16,7 +16,7 @@ NOTHING = ["There are no results yet for Quality models on tables as they are."]
 
 
 def direction(low: float, high: float) -> str:
-    """Which side of one an interval is on: "lower", "higher", or neither.
+    """Return which side of one an interval is on: "lower", "higher", or neither.
 
     >>> direction(0.8, 0.95), direction(0.9, 1.1), direction(float("nan"), float("nan"))
     ('lower', '', '')
@@ -25,7 +25,7 @@ def direction(low: float, high: float) -> str:
 
 
 def shown(mean: float, low: float = float("nan"), high: float = float("nan")) -> str:
-    """A ratio with its interval, if it has one.
+    """Write a ratio with its interval, if it has one.
 
     >>> shown(0.9, 0.85, 0.951), shown(1.0), shown(float("nan"))
     ('0.90 (0.85–0.95)', '1.00', '–')
@@ -36,18 +36,18 @@ def shown(mean: float, low: float = float("nan"), high: float = float("nan")) ->
 
 
 def mean_shown(line: Mapping[Any, Any]) -> str:
-    """The geometric mean of a line of the summary, with its interval."""
+    """Write the geometric mean of a line of the summary with its interval."""
     return shown(line["mean"], line["low"], line["high"])
 
 
 def answer(results: RealResults) -> list[str]:
-    """The answer, the most important sentence first."""
+    """Answer the question of the study, the most important sentence first."""
     parts = (_headline, _as_they_are, _weights, _undone, _elsewhere, _detection)
     return [line for part in parts for line in part(results)] or NOTHING
 
 
 def _headline(results: RealResults) -> list[str]:
-    """Whether the weights of the main row pay, on tables as they are and where domains were made noisy."""
+    """Say whether the weights of the main row pay, on tables as they are and where domains were made noisy."""
     gains = results.gains[results.gains["estimator"] == OURS.removeprefix("quality-")]
     parts = []
     for setting, words in ((CLEAN, "on tables as they are"), (NOISY, "with noise added to 30 % of the domains")):
@@ -77,7 +77,7 @@ def _as_they_are(results: RealResults) -> list[str]:
 
 
 def _weights(results: RealResults) -> list[str]:
-    """The weights where domains were made noisy, each estimator's beside its controls."""
+    """Say what the weights gain where domains were made noisy, each estimator's beside its controls."""
     parts = []
     for estimator, own in results.gains[results.gains["setting"] == NOISY].groupby("estimator", sort=False):
         beside = {"permuted": geometric_mean(own["permuted"])[0], "from the true noise": geometric_mean(own["true"])[0]}
@@ -89,7 +89,7 @@ def _weights(results: RealResults) -> list[str]:
 
 
 def _undone(results: RealResults) -> list[str]:
-    """What the weights undo of the noise."""
+    """Say what the weights undo of the noise."""
     shares = [
         f"{line['estimator']} {100 * line['judged']:.0f} % (true noise {100 * line['true']:.0f} %)"
         for line in results.undone[results.undone["setting"] == NOISY].to_dict("records")

@@ -23,7 +23,7 @@ Predictor = Callable[[Data], Callable[[Tensor], Tensor]]
 
 
 def is_outside(method: str) -> bool:
-    """Whether a run of that method is done by another library.
+    """Return whether a run of that method is done by another library.
 
     >>> is_outside("real:ridge"), is_outside("erm-l2")
     (True, False)
@@ -32,8 +32,11 @@ def is_outside(method: str) -> bool:
 
 
 def family_of(method: str) -> Any:
-    """The module whose `work` does runs of that method, all of one data set and seed, and raises only what is no run's
-    fault; and whose `versions` are what results depend on besides this package."""
+    """Import the module that does runs of that method.
+
+    Its `work` takes runs of one data set and seed, and raises only what is no run's fault; its `versions` are what
+    results depend on besides this package.
+    """
     return import_module(FAMILIES[method.partition(":")[0]])
 
 

@@ -19,7 +19,7 @@ LONG = ("- grid:", "- reduction and scheme:")  # beside the page, with the whole
 
 
 def marks(name: str) -> tuple[str, str]:
-    """What stands before and after the section of that name.
+    """Return what stands before and after the section of that name.
 
     >>> marks("table1")
     ('<!-- table1: begin -->', '<!-- table1: end -->')
@@ -39,7 +39,7 @@ def put(path: Path, name: str, section: str) -> None:
 
 
 def link(figure: Path, page: Path) -> str:
-    """A figure as its page finds it."""
+    """Return the path of a figure as its page finds it."""
     return Path(os.path.relpath(figure, page.parent)).as_posix()
 
 
@@ -99,7 +99,7 @@ def short_table(results: Results) -> str:
 
 
 def _kept_rows(results: Results, settings: Sequence[Setting]) -> tuple[Row, ...]:
-    """The reference's own section, what is not ranked, and the best of the others by their mean rank."""
+    """Return the reference's own section, what is not ranked, and the best of the others by their mean rank."""
     rows = results.study.rows
     own = next(row.section for row in rows if row.label == results.study.reference)
     others = [row.label for row in rows if row.ranked and row.section != own]
@@ -114,7 +114,7 @@ def _kept_rows(results: Results, settings: Sequence[Setting]) -> tuple[Row, ...]
 
 
 def over_settings(results: Results) -> str:
-    """A line a row: of each metric the mean over the settings, and in how many the row is surely better or worse."""
+    """Return a line a row: of each metric the mean over settings, and in how many the row is surely better or worse."""
     metrics = list(dict.fromkeys(setting.metric for setting in results.study.settings))
     name = results.study.reference
     heads = [text for m in metrics for text in (f"mean {METRICS[m].words}", f"better than {name}", "worse")]
@@ -132,7 +132,7 @@ def over_settings(results: Results) -> str:
 
 
 def means_table(results: Results, rows: Sequence[str]) -> str:
-    """A line a setting, means alone of some rows."""
+    """Return a line a setting, with the means alone of the rows given."""
     known = [row for row in rows if row in {row.label for row in results.study.rows}]
     lines = [
         [setting.label, *(METRICS[setting.metric].text(results.cell(row, setting.label).mean) for row in known)]

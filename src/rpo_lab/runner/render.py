@@ -64,7 +64,7 @@ def body(results: Results, write: Write, quote: Callable[[str], str] = str) -> d
 
 
 def to_rich(results: Results) -> "Group":
-    """For the terminal: the results, the protocol under them."""
+    """Return the results for the terminal, the protocol under them."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -101,7 +101,7 @@ def markdown(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 
 
 def markdown_table(results: Results) -> str:
-    """The results as a table, the best of each column in bold."""
+    """Return the results as a table, the best of each column in bold."""
 
     def write(cell: Cell, best: bool) -> str:
         text = _escaped(cell_text(cell))
@@ -114,12 +114,12 @@ def markdown_table(results: Results) -> str:
 
 
 def protocol_lines(results: Results) -> list[str]:
-    """The protocol as a list in Markdown."""
+    """Return the protocol as a list in Markdown."""
     return [f"- {name}: {_escaped(words)}" for name, words in results.protocol]
 
 
 def to_markdown(results: Results) -> str:
-    """The results, then the protocol as a list."""
+    """Return the results, then the protocol as a list."""
     return "\n".join([markdown_table(results), "", *protocol_lines(results), ""])
 
 
@@ -136,7 +136,7 @@ div{overflow-x:auto}dt{font-weight:600}dd{margin:0 0 .5rem 1rem}"""
 
 
 def to_html(*by_rule: Results, words: Sequence[str] = ()) -> str:
-    """A page of its own: what is said in words, the results under each rule, the risk at home, the protocol."""
+    """Return a page of its own: the answer in words, the results under each rule, the risk at home, the protocol."""
     main = by_rule[0]
     parts = [f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in words)}</ul>"] if words else []
     for results in by_rule:
@@ -165,7 +165,7 @@ def _html_table(results: Results, write: Write) -> str:
 
 
 def _html_cell(cell: Cell, best: bool) -> str:
-    """A cell that shows p-values, effect size and what was chosen on hovering."""
+    """Return a cell that shows p-values, effect size and what was chosen on hovering."""
     notes = (
         []
         if cell.comparison is None
@@ -185,7 +185,7 @@ def _html_home(cell: Cell, _: bool) -> str:
 
 
 def numbers(cell: Cell) -> dict[str, float | None]:
-    """The cell's statistics by name; None where there is none.
+    """Return the cell's statistics by name; None where there is none.
 
     >>> numbers(Cell({0: 1.0, 1: 2.0}))["mean"]
     1.5
@@ -205,7 +205,7 @@ def numbers(cell: Cell) -> dict[str, float | None]:
 
 
 def records(results: Results) -> list[dict[str, Any]]:
-    """A flat line for each cell, every seed's value in it."""
+    """Return a flat line for each cell, every seed's value in it."""
     study = results.study
     cells = ((setting, row, results.cell(row.label, setting.label)) for setting in study.settings for row in study.rows)
     return [
@@ -228,7 +228,7 @@ def records(results: Results) -> list[dict[str, Any]]:
 
 
 def to_csv(*by_rule: Results) -> str:
-    """One line a cell under each rule, after the protocol as comments."""
+    """Return one line a cell under each rule, after the protocol as comments."""
     lines = [line for results in by_rule for line in records(results)]
     for line in lines:
         line["values"] = "; ".join(f"{seed}: {value:g}" for seed, value in line["values"].items())

@@ -68,11 +68,11 @@ class Results:
         return len(self.study.settings) > MOST_COLUMNS
 
     def cell(self, row: str, setting: str) -> Cell:
-        """The cell of a row's and a setting's label."""
+        """Return the cell of a row's and a setting's label."""
         return self.cells[row, setting]
 
     def best(self, setting: Setting) -> str:
-        """The ranked row with the best mean."""
+        """Return the ranked row with the best mean."""
         sign = -1 if METRICS[setting.metric].larger_is_better else 1
         ranked = [row.label for row in self.study.rows if row.ranked]
         means = {label: sign * self.cell(label, setting.label).mean for label in ranked}
@@ -81,7 +81,7 @@ class Results:
 
 
 def check_correction(name: str) -> Correction:
-    """The name if it is a correction's, else an error.
+    """Return the name if it is a correction's, else raise an error.
 
     >>> check_correction("holm")
     'holm'
@@ -146,7 +146,7 @@ def _plain(value: float | str | None) -> str:
 
 
 def describe(study: Study, records: Mapping[str, Record], rule: Rule, correction: Correction) -> list[tuple[str, str]]:
-    """The protocol: everything a reader needs to judge or repeat the results."""
+    """Describe the protocol: everything a reader needs to judge or repeat the results."""
     runs = study.runs()
     failed = sum(records[run.digest].status == "failed" for run in runs)
     training = study.training

@@ -69,7 +69,7 @@ class Record(Frozen):
 
 
 def rounded_values(value: Any) -> Any:
-    """Every float in a nest of lists and dictionaries, to six significant digits.
+    """Round every float in a nest of lists and dictionaries to six significant digits.
 
     >>> rounded_values({"a": [1.23456789, None, 2]})
     {'a': [1.23457, None, 2]}
@@ -83,7 +83,7 @@ def rounded_values(value: Any) -> Any:
 
 @cache
 def versions() -> dict[str, str]:
-    """What a result may depend on besides its specification.
+    """Return what a result may depend on besides its specification.
 
     >>> sorted(versions())
     ['numpy', 'python', 'rpo', 'torch']
@@ -115,7 +115,7 @@ class Store:
             yield
 
     def read(self, run: Run) -> Record | None:
-        """The record of a run, or None if there is none that is whole."""
+        """Read the record of a run, or return None if there is none that is whole."""
         path = self._path(run)
         try:
             content = path.read_bytes()
@@ -166,7 +166,7 @@ MOST_BYTES = 2**31  # once unpacked: a small file may claim to be any size
 
 
 def write_file(path: Path, contents: Mapping[str, Any]) -> None:
-    """Anything that is JSON, by name, into a file of records, to publish with results.
+    """Write anything that is JSON, by name, into a file of records, to publish with results.
 
     The file is compressed JSON, a line each: what it is; every record under its name, in the order of the names; the
     SHA-256 of all lines before. It is read without running code, and the same records give the same bytes.
@@ -180,7 +180,7 @@ def write_file(path: Path, contents: Mapping[str, Any]) -> None:
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], str]:
-    """What a file of records holds, by name, and the version of rpo that wrote it; anything else is one clear line."""
+    """Read a file of records: its content by name, and the version of rpo that wrote it; else raise one clear line."""
     try:
         with open(path, "rb") as file:
             packed = file.read()
@@ -210,13 +210,13 @@ def read_file(path: Path) -> tuple[dict[str, Any], str]:
 
 
 def write_records(path: Path, runs: Iterable[Run], records: Mapping[str, Record]) -> None:
-    """The records of some runs, into one file."""
+    """Write the records of the runs given into one file."""
     chosen = (records[run.digest] for run in runs)
     write_file(path, {record.run.digest: record.model_dump(mode="json") for record in chosen})
 
 
 def read_records(path: Path, runs: Iterable[Run]) -> dict[str, Record]:
-    """The records of all the runs, by hash; a file that lacks some is an error that says how many.
+    """Read the records of all the runs, by hash; for a file that lacks some, raise an error that says how many.
 
     Of rows that were judged under other rules than today's, the file has what it has: results that were published stay
     readable when a rule changes. Their own `run` names the rules that they were made under.
@@ -249,7 +249,7 @@ def _record(path: Path, content: Any) -> Record:
 
 
 def _under_earlier_rules(path: Path, found: Mapping[str, Any]) -> dict[str, str]:
-    """The names of runs on judged rows, by what they are whatever the rules."""
+    """Return the names of runs on judged rows, by what they are whatever the rules."""
     records = {name: _record(path, content) for name, content in found.items()}
     return {_whatever_rules(record.run): name for name, record in records.items() if record.run.data.rules}
 

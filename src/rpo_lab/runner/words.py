@@ -9,7 +9,7 @@ from rpo_lab.runner.study import Setting
 
 
 def ranking(results: Results, setting: Setting, section: str) -> str:
-    """The reference row against the best row of a section, and how many of them it beats for sure."""
+    """Compare the reference row with the best row of a section, and count the rows that it beats for sure."""
     rows = (row.label for row in results.study.rows if row.section == section)
     others = [label for label in rows if results.cell(label, setting.label).values]
     metric, name = METRICS[setting.metric], results.study.reference
@@ -29,7 +29,7 @@ def ranking(results: Results, setting: Setting, section: str) -> str:
 
 
 def across(results: Results, section: str) -> str:
-    """In how many settings the reference row is the best, and how often it beats or is beaten by each other."""
+    """Count the settings in which the reference row is the best, and beats or is beaten by each other row."""
     settings, name = results.study.settings, results.study.reference
     best = sum(results.best(setting) == name for setting in settings)
     parts = []
@@ -45,10 +45,9 @@ def across(results: Results, section: str) -> str:
 
 
 def controls(results: Results, what: str, same: Iterable[str], own: Iterable[str]) -> str:
-    """Where the reference differs from its controls, by Welch's test and by the paired one, which sees smaller
-    differences since the seeds are shared; and what is left of that after a correction for so many comparisons.
+    """Say where the reference differs from its controls, and what is left of that after Holm's correction.
 
-    `what` names them; `own` are its own penalties dealt out otherwise. Of many settings it says how many, not which.
+    By Welch's test and by the paired one, which sees smaller differences since the seeds are shared. `what` names them; `own` are its own penalties dealt out otherwise. Of many settings it says how many, not which.
     """
     same, own = list(same), list(own)
     every = [(label, s, results.cell(label, s.label)) for label in (*same, *own) for s in results.study.settings]
@@ -82,7 +81,7 @@ def _significant(every: Sequence[Compared], p: Sequence[float | None]) -> list[F
 
 
 def _which(results: Results, found: Sequence[Found]) -> str:
-    """Of many settings in how many the reference is better and worse; of few which they are."""
+    """Name the settings, or, of many, count those in which the reference is better and worse."""
     if not results.tall:
         return _named(results, found)
     better = sum(is_worse(cell, setting) for _, setting, cell, _ in found)
@@ -99,7 +98,7 @@ def _named(results: Results, found: Sequence[Found]) -> str:
 
 
 def is_worse(cell: Cell, setting: Setting) -> bool:
-    """Whether a cell's mean is worse than the reference's."""
+    """Return whether a cell's mean is worse than the reference's."""
     difference = cell.comparison.difference if cell.comparison else 0.0
     return difference < 0 if METRICS[setting.metric].larger_is_better else difference > 0
 
