@@ -42,7 +42,8 @@ FLIPS = {30: (0.3, 0.25), 50: (0.5, 0.4)}
 def rows(methods: str = "all", kind: str = "before") -> tuple[Row, ...]:
     """Return the network on judged rows, its two controls, and IRM + lip ('main').
 
-    Beside them the same network with the true noise, and other methods ('all'). The controls of the weights lack the same features. Where nothing is noisy there is no true noise to know.
+    Beside them the same network with the true noise, and other methods ('all'). The controls of the weights lack the
+    same features. Where nothing is noisy there is no true noise to know.
     """
     grid = ({"eta": DIGITS_ETA if kind == "digits" else ETA},)
 

@@ -256,7 +256,7 @@ class View:
         return save(self.figure(results), folder, self.name)
 
     def by_rule(self, records: Mapping[str, Record], rule: Rule, correction: Correction) -> list[Results]:
-        """Return the results under the rule asked for, then every other; one alone if the view has a rule of its own."""
+        """Return the results under the rule asked for, then every other; one alone if the view has its own."""
         first = rule if self.rule is None else get_rule(self.rule)
         others = [other for other in RULES.values() if other is not first and self.rule is None]
         return [

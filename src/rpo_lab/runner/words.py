@@ -47,7 +47,8 @@ def across(results: Results, section: str) -> str:
 def controls(results: Results, what: str, same: Iterable[str], own: Iterable[str]) -> str:
     """Say where the reference differs from its controls, and what is left of that after Holm's correction.
 
-    By Welch's test and by the paired one, which sees smaller differences since the seeds are shared. `what` names them; `own` are its own penalties dealt out otherwise. Of many settings it says how many, not which.
+    By Welch's test and by the paired one, which sees smaller differences since the seeds are shared. `what` names
+    them; `own` are its own penalties dealt out otherwise. Of many settings it says how many, not which.
     """
     same, own = list(same), list(own)
     every = [(label, s, results.cell(label, s.label)) for label in (*same, *own) for s in results.study.settings]
