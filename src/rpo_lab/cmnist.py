@@ -49,7 +49,7 @@ def comparison() -> tuple[Row, ...]:
     Each has two values of what matters most in it; the first is the default.
     """
     formula: Mapping[str, Number] = {"lam": "formula"}
-    found = (
+    rows = (
         Row("ERM + l2", "erm-l2", grid(c=(1e-3, 1e-4))),
         Row("ERM + lip", "erm-lip", ({"lam": "formula"}, {"lam": 0.003})),
         Row("IRM + l2", "irm-l2", grid(eta=STRENGTH), SPLIT),
@@ -79,7 +79,7 @@ def comparison() -> tuple[Row, ...]:
         Row("MMD", "mmd", grid(gamma=(1.0, 10.0))),
         Row("anchor", "anchor", grid(gamma=(2.0, 10.0))),
     )
-    return tuple(replace(row, section=COMPARISON) for row in found)
+    return tuple(replace(row, section=COMPARISON) for row in rows)
 
 
 def fair() -> tuple[Row, ...]:
@@ -213,17 +213,17 @@ def numbers_of(settings: str) -> tuple[int, ...]:
 def summary(results: Results) -> list[str]:
     """Say where RPO stands in each setting, and whether the place of its penalties matters."""
     if SAME_FORM in {row.label for row in results.study.rows}:
-        said = controls(results, CONTROLLED, (SAME_FORM,), (PERMUTED, UNIFORM))
+        sentence = controls(results, CONTROLLED, (SAME_FORM,), (PERMUTED, UNIFORM))
     else:
         what = "IRM + lip, which is RPO with its penalties made uniform, and RPO's own penalties permuted"
-        said = controls(results, what, (), ("IRM + lip", PERMUTED))
+        sentence = controls(results, what, (), ("IRM + lip", PERMUTED))
     if results.tall:
-        return [across(results, COMPARISON), said]
+        return [across(results, COMPARISON), sentence]
     first, others = (
         [ranking(results, s, COMPARISON) for s in results.study.settings if (s.metric == "accuracy") is is_first]
         for is_first in (True, False)
     )
-    return [*first, said, *others]
+    return [*first, sentence, *others]
 
 
 def answers(settings: Sequence[Setting]) -> int:

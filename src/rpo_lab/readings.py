@@ -134,8 +134,8 @@ class Readings:
     def every(self) -> list[Reading]:
         """Every reading once, or every one of the half."""
         names = [factor.name for factor in self.factors]
-        found = [tuple(zip(names, levels, strict=True)) for levels in product(*(f.levels for f in self.factors))]
-        return [reading for reading in found if not (self.half and self._odd(reading))]
+        every = [tuple(zip(names, levels, strict=True)) for levels in product(*(f.levels for f in self.factors))]
+        return [reading for reading in every if not (self.half and self._odd(reading))]
 
     def _odd(self, reading: Reading) -> bool:
         first = {factor.name: next(iter(factor.levels)) for factor in self.factors}
@@ -178,7 +178,7 @@ class Readings:
             key: make_results(study, records, get_rule(self._rule(key[1])), title=TITLE)
             for key, study in self.studies.items()
         }
-        found = []
+        comparisons = []
         for metric in METRICS:
             places = []
             for reading in self.every:
@@ -188,11 +188,11 @@ class Readings:
                 rivals = ((rival, tables[key].cell(rival, setting)) for rival in RIVALS[self._rule(key[1])])
                 places += [(reading, rival, own, other) for rival, other in rivals]
             p = [other.comparison.p_paired if other.comparison else None for *_, other in places]
-            found += [
+            comparisons += [
                 Compared(reading, rival, metric, own.mean, other.mean, alone, sure)
                 for (reading, rival, own, other), alone, sure in zip(places, p, holm(p), strict=True)
             ]
-        return found
+        return comparisons
 
     def _rule(self, form: str) -> str:
         return str(FORM.levels[form])
@@ -225,49 +225,53 @@ def readings(profile: str = "quick", *, seeds: int | None = None) -> Readings:
     return Readings((*data, Factor(STEPS.name, size.steps), FORM), tuple(range(size.seeds)), size.half)
 
 
-def tally(found: Sequence[Compared]) -> dict[str, int]:
+def tally(comparisons: Sequence[Compared]) -> dict[str, int]:
     """Count the comparisons that fall either way: by the means alone, surely, and surely if each were the only one."""
 
     def count(p: Callable[[Compared], float | None], sign: int) -> int:
-        return sum((value := p(one)) is not None and value < SURE and sign * one.difference > 0 for one in found)
+        return sum(
+            (value := p(pair)) is not None and value < SURE and sign * pair.difference > 0 for pair in comparisons
+        )
 
     return {
-        "RPO above": sum(one.difference > 0 for one in found),
+        "RPO above": sum(pair.difference > 0 for pair in comparisons),
         "significantly better": count(attrgetter("p"), 1),
         "significantly worse": count(attrgetter("p"), -1),
         "better, uncorrected": count(attrgetter("p_paired"), 1),
         "worse, uncorrected": count(attrgetter("p_paired"), -1),
-        "readings": len(found),
+        "readings": len(comparisons),
     }
 
 
-def tallies(found: Sequence[Compared]) -> dict[str, dict[str, int]]:
+def tallies(comparisons: Sequence[Compared]) -> dict[str, dict[str, int]]:
     """Tally comparisons of accuracy by rival."""
-    return {rival: tally(of(found, "accuracy", rival)) for rival in dict.fromkeys(one.rival for one in found)}
+    return {
+        rival: tally(of(comparisons, "accuracy", rival)) for rival in dict.fromkeys(pair.rival for pair in comparisons)
+    }
 
 
-def of(found: Sequence[Compared], metric: str, *rivals: str) -> list[Compared]:
+def of(comparisons: Sequence[Compared], metric: str, *rivals: str) -> list[Compared]:
     """Return the comparisons of a metric with some rivals, or with all."""
-    return [one for one in found if one.metric == metric and (not rivals or one.rival in rivals)]
+    return [pair for pair in comparisons if pair.metric == metric and (not rivals or pair.rival in rivals)]
 
 
-def leading_readings(found: Sequence[Compared], metric: str) -> list[Reading]:
+def leading_readings(comparisons: Sequence[Compared], metric: str) -> list[Reading]:
     """Return the readings in which RPO's mean is above that of every rival, sure or not."""
-    chosen = of(found, metric)
-    lost = {one.reading for one in chosen if one.difference <= 0}
-    return [reading for reading in dict.fromkeys(one.reading for one in chosen) if reading not in lost]
+    chosen = of(comparisons, metric)
+    lost = {pair.reading for pair in chosen if pair.difference <= 0}
+    return [reading for reading in dict.fromkeys(pair.reading for pair in chosen) if reading not in lost]
 
 
-def best_readings(found: Sequence[Compared], metric: str, *rivals: str) -> list[Reading]:
+def best_readings(comparisons: Sequence[Compared], metric: str, *rivals: str) -> list[Reading]:
     """Return the readings in which RPO is surely better than every rival given that is there, or than all of them."""
-    chosen = of(found, metric, *rivals)
-    lost = {one.reading for one in chosen if not (one.sure and one.difference > 0)}
-    return [reading for reading in dict.fromkeys(one.reading for one in chosen) if reading not in lost]
+    chosen = of(comparisons, metric, *rivals)
+    lost = {pair.reading for pair in chosen if not (pair.sure and pair.difference > 0)}
+    return [reading for reading in dict.fromkeys(pair.reading for pair in chosen) if reading not in lost]
 
 
-def answer(found: Sequence[Compared]) -> list[str]:
+def answer(comparisons: Sequence[Compared]) -> list[str]:
     """Say for which share of the readings RPO is better, whichever way they fall."""
-    total = len({one.reading for one in found})
+    total = len({pair.reading for pair in comparisons})
     lines = []
     for words, rivals in {
         f"**{IRM}**": (IRM,),
@@ -275,56 +279,56 @@ def answer(found: Sequence[Compared]) -> list[str]:
         "**all of its controls** (penalties permuted; to the letter also uniform, and IRM + lip in sums)": CONTROLS,
         "**all of these at once**": (),
     }.items():
-        share = [best_readings(found, metric, *rivals) for metric in METRICS]
+        share = [best_readings(comparisons, metric, *rivals) for metric in METRICS]
         lines.append(
             f"RPO is significantly better than {words} in {len(share[0])} of {total} readings by accuracy "
             f"({len(share[0]) / total:.0%}), in {len(share[1])} by AUC."
         )
-    leads = [len(leading_readings(found, metric)) for metric in METRICS]
+    leads = [len(leading_readings(comparisons, metric)) for metric in METRICS]
     lines.append(f"Its mean alone is above all of these in {leads[0]} readings by accuracy, in {leads[1]} by AUC.")
     return lines
 
 
-def table_by_rival(found: Sequence[Compared]) -> str:
+def table_by_rival(comparisons: Sequence[Compared]) -> str:
     """Return a line a rival."""
-    counts = tallies(found)
+    counts = tallies(comparisons)
     heads = ["against", *next(iter(counts.values()))]
     return markdown(heads, ([rival, *map(str, line.values())] for rival, line in counts.items()))
 
 
-def table_by_level(study: Readings, found: Sequence[Compared]) -> str:
+def table_by_level(study: Readings, comparisons: Sequence[Compared]) -> str:
     """Return a line a level of each factor: what it changes for RPO and IRM + lip, and how RPO then stands."""
     heads = ["", "RPO", IRM, "better", "worse", "better than halves", "better than controls", "readings"]
     lines: list[list[str]] = []
     for factor in study.factors:
         lines.append([f"*{factor.name}*"])
         for level in factor.levels:
-            chosen = [one for one in found if dict(one.reading)[factor.name] == level]
+            chosen = [pair for pair in comparisons if dict(pair.reading)[factor.name] == level]
             own = of(chosen, "accuracy", IRM)
-            means = (fmean(one.own for one in own), fmean(one.other for one in own))
-            counts = [sum(one.sure and sign * one.difference > 0 for one in own) for sign in (1, -1)]
+            means = (fmean(pair.own for pair in own), fmean(pair.other for pair in own))
+            counts = [sum(pair.sure and sign * pair.difference > 0 for pair in own) for sign in (1, -1)]
             counts += [len(best_readings(chosen, "accuracy", *names)) for names in ((PEN, LIP), CONTROLS)]
             lines.append([level, *(f"{mean:.3f}" for mean in means), *map(str, [*counts, len(own)])])
     return markdown(heads, lines).replace("| |", "|  |", 1)  # as the published page has it
 
 
-def to_csv(study: Readings, found: Sequence[Compared]) -> str:
+def to_csv(study: Readings, comparisons: Sequence[Compared]) -> str:
     """Return one line for each reading, rival and metric."""
     heads = [factor.name for factor in study.factors]
     lines = []
-    for one in found:
-        values = [f"{value:.6g}" for value in (one.own, one.other, one.difference)]
-        values += ["" if p is None else f"{p:.3g}" for p in (one.p_paired, one.p)]
-        lines.append([*(dict(one.reading)[name] for name in heads), one.rival, one.metric, *values])
+    for pair in comparisons:
+        values = [f"{value:.6g}" for value in (pair.own, pair.other, pair.difference)]
+        values += ["" if p is None else f"{p:.3g}" for p in (pair.p_paired, pair.p)]
+        lines.append([*(dict(pair.reading)[name] for name in heads), pair.rival, pair.metric, *values])
     return csv_text([*heads, "rival", "metric", "RPO", "other", "difference", "p_paired", "p_holm"], lines)
 
 
-def put_on_page(page: "Path", study: Readings, found: Sequence[Compared], command: str, *files: "Path") -> None:
+def put_on_page(page: "Path", study: Readings, comparisons: Sequence[Compared], command: str, *files: "Path") -> None:
     """Put the answer, tables and figure on a page; `files` are the figure and the table of all comparisons."""
-    put(page, "readings", section(study, found, command, *(link(path, page) for path in files)))
+    put(page, "readings", section(study, comparisons, command, *(link(path, page) for path in files)))
 
 
-def section(study: Readings, found: Sequence[Compared], command: str, figure: str, table: str) -> str:
+def section(study: Readings, comparisons: Sequence[Compared], command: str, figure: str, table: str) -> str:
     """Write what stands on the page."""
     kinds = " × ".join(f"{len(factor.levels)}" for factor in study.factors)
     if study.half:
@@ -339,12 +343,12 @@ def section(study: Readings, found: Sequence[Compared], command: str, figure: st
         "Proposition 1 as printed",
     ]
     blocks = [
-        "\n".join(f"- {line}" for line in answer(found)),
+        "\n".join(f"- {line}" for line in answer(comparisons)),
         f"Number of readings, by accuracy (significant: p < {SURE}, paired over seeds, Holm correction for all):",
-        table_by_rival(found),
+        table_by_rival(comparisons),
         "What each choice changes: mean accuracy over its readings, and the number of those in which RPO is "
         f"significantly better or worse than {IRM}, better than both halves, and better than all controls.",
-        table_by_level(study, found),
+        table_by_level(study, comparisons),
         f"![{TITLE}]({figure})",
         "*Accuracy of RPO minus that of the rival. Dark: significant after the correction. Bars: medians.*",
         f"[All readings, rivals and p-values as CSV]({table})",
@@ -353,24 +357,24 @@ def section(study: Readings, found: Sequence[Compared], command: str, figure: st
     return "\n\n".join(blocks)
 
 
-def figure_of(found: Sequence[Compared]) -> "Figure":
+def figure_of(comparisons: Sequence[Compared]) -> "Figure":
     """Draw a panel a form: a line a rival, a dot a reading."""
     from matplotlib.figure import Figure
 
-    chosen = of(found, "accuracy")
-    forms = list(dict.fromkeys(dict(one.reading)[FORM.name] for one in chosen))
-    rivals = list(dict.fromkeys(one.rival for one in chosen))
+    chosen = of(comparisons, "accuracy")
+    forms = list(dict.fromkeys(dict(pair.reading)[FORM.name] for pair in chosen))
+    rivals = list(dict.fromkeys(pair.rival for pair in chosen))
     figure = Figure(figsize=(WIDTH, 1.1 + 0.36 * len(rivals)), layout="constrained")
     axes = figure.subplots(1, len(forms), sharex=True, sharey=True, squeeze=False)[0]
     for axis, form in zip(axes, forms, strict=True):
         axis.axvline(0, color="#555555", linewidth=0.9)
         for place, rival in enumerate(rivals):
-            own = [one for one in chosen if one.rival == rival and dict(one.reading)[FORM.name] == form]
+            own = [pair for pair in chosen if pair.rival == rival and dict(pair.reading)[FORM.name] == form]
             for sure, ink in ((False, FAINT), (True, INKS[0])):
-                x = [one.difference for one in own if one.sure is sure]
+                x = [pair.difference for pair in own if pair.sure is sure]
                 axis.plot(x, [place] * len(x), "o", color=ink, markersize=4, alpha=0.55, linewidth=0)
             if own:
-                middle = float(np.median([one.difference for one in own]))
+                middle = float(np.median([pair.difference for pair in own]))
                 axis.plot([middle] * 2, [place - 0.3, place + 0.3], color=INKS[1], linewidth=2)
         axis.set_title(form.replace(", ", ",\n"), fontsize=9, loc="left")
         show_rows(axis)

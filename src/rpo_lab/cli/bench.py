@@ -157,8 +157,9 @@ def penalties(asked: Asked, settings: Settings = "1,7", digits: Digits = "mnist"
     shown = Table(*lines[0])
     for line in lines:
         shown.add_row(*map(str, line.values()))
-    said = {"settings": lines, "files": [str(path) for path in (values, *drawn)]}
-    tell(asked, said, [shown], [], f"{f'The figure is {drawn[0]}; every' if drawn else 'Every'} value is in {values}.")
+    content = {"settings": lines, "files": [str(path) for path in (values, *drawn)]}
+    last = f"{f'The figure is {drawn[0]}; every' if drawn else 'Every'} value is in {values}."
+    tell(asked, content, [shown], [], last)
 
 
 @command(without=("add", "plugin"), family=family, selection=RULE)
@@ -229,24 +230,24 @@ def readings(asked: Asked) -> None:
     records = do(asked, made.runs())
     if records is None:
         return
-    found = made.compared(records)
-    drawn = save(study.figure_of(found), asked.drawings, "readings")
+    comparisons = made.compared(records)
+    drawn = save(study.figure_of(comparisons), asked.drawings, "readings")
     values = (asked.folder if asked.page is None else asked.page.parent / "tables") / "readings.csv"
-    write_whole(values, study.to_csv(made, found))
+    write_whole(values, study.to_csv(made, comparisons))
     if asked.page is not None:
-        study.put_on_page(asked.page, made, found, asked.command, drawn[-1], values)
-    tallies = study.tallies(found)
+        study.put_on_page(asked.page, made, comparisons, asked.command, drawn[-1], values)
+    tallies = study.tallies(comparisons)
     shown = Table("", *next(iter(tallies.values())), title="Number of readings, compared by accuracy")
     shown.title_justify = "left"
     for rival, counts in tallies.items():
         shown.add_row(rival, *map(str, counts.values()))
-    lines = study.answer(found)
-    said = {
+    lines = study.answer(comparisons)
+    content = {
         "summary": lines,
-        "comparisons": [asdict(one) | {"reading": dict(one.reading)} for one in found],
+        "comparisons": [asdict(pair) | {"reading": dict(pair.reading)} for pair in comparisons],
         "files": [str(path) for path in (*drawn, values)],
     }
-    tell(asked, said, [shown], lines, f"\nThe figure is {drawn[0]}; every comparison is in {values}.")
+    tell(asked, content, [shown], lines, f"\nThe figure is {drawn[0]}; every comparison is in {values}.")
 
 
 @command(without=("selection", "correction", "add", "plugin"))
@@ -280,7 +281,7 @@ def real(asked: Asked, tables: Tables = "", frozen: Frozen = "") -> None:
         return
     results = make_results(study, records)
     written = page.write(results, asked.command, asked.folder, asked.drawings, asked.page, frozen)
-    said = {
+    content = {
         "summary": results.summary.to_dict("records"),
         "gains": results.gains.to_dict("records"),
         "detection": results.detection.to_dict("records"),
@@ -288,4 +289,4 @@ def real(asked: Asked, tables: Tables = "", frozen: Frozen = "") -> None:
         "files": [str(path) for path in written],
     }
     last = f"\nThe figure is {written[0]}, the page {written[-1]}; records are in {asked.folder}."
-    tell(asked, said, page.terminal_tables(results), answer(results), last)
+    tell(asked, content, page.terminal_tables(results), answer(results), last)

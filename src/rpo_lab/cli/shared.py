@@ -180,31 +180,31 @@ def show(asked: Asked, views: "Sequence[View]", *, also: "Sequence[Run]" = ()) -
     records = do(asked, [*also, *(run for view in views for run in view.study.runs())])
     if records is None:
         return
-    found = []
+    shown = []
     for view in views:
         by_rule = view.by_rule(records, rule, correction)
         written = write(by_rule, view, asked)
         words = view.words(by_rule[0])
         if asked.page is not None:
             put_study(asked.page, view, by_rule, asked.command, written[-1])
-        found.append((by_rule[0], words, written))
+        shown.append((by_rule[0], words, written))
     if asked.as_json:
-        said = [
+        content = [
             to_json(results) | {"summary": words, "files": [str(path) for path in written]}
-            for results, words, written in found
+            for results, words, written in shown
         ]
-        tell(asked, said[0] if len(said) == 1 else said, [], [], "")
+        tell(asked, content[0] if len(content) == 1 else content, [], [], "")
         return
-    for results, words, written in found:
+    for results, words, written in shown:
         figure = next(path for path in written if path.suffix == ".png")
         where = f"The figure is {figure}; results and records are in {written[0].parent}."
         tell(asked, {}, [to_rich(results), ""], words, f"\n{where}")
 
 
-def tell(asked: Asked, said: object, tables: "Sequence[RenderableType]", lines: Sequence[str], last: str) -> None:
+def tell(asked: Asked, content: object, tables: "Sequence[RenderableType]", lines: Sequence[str], last: str) -> None:
     """Print results: as JSON if asked, else as tables, sentences and a last line."""
     if asked.as_json:
-        typer.echo(json.dumps(_without_nan(said), ensure_ascii=False, indent=1))
+        typer.echo(json.dumps(_without_nan(content), ensure_ascii=False, indent=1))
         return
     for table in tables:
         console().print(table)

@@ -64,8 +64,8 @@ def versions() -> dict[str, str]:
     >>> "rules" in versions()
     True
     """
-    found = {module: version(module) for name, module in NEEDS.items() if installed(name)}
-    return {"rules": str(RULES), "scikit-learn": version("scikit-learn"), **found}
+    libraries = {module: version(module) for name, module in NEEDS.items() if installed(name)}
+    return {"rules": str(RULES), "scikit-learn": version("scikit-learn"), **libraries}
 
 
 def work(runs: Sequence[Run]) -> list[Outcome]:
@@ -80,14 +80,14 @@ def work(runs: Sequence[Run]) -> list[Outcome]:
         if not installed(name):
             raise InputError(f"{NEEDS[name]} is not installed here: pip install 'rpo[real]'")
     fold = fold_of(runs[0])
-    found: dict[str, Outcome] = {}
+    outcomes: dict[str, Outcome] = {}
     with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in names:
             if name in LEARNERS:
-                found[name] = timed(partial(_learned, name, fold, runs[0].seed))
-        found |= quality_outcomes([name for name in names if name not in LEARNERS], fold, runs[0].seed)
-    return [found[name] for name in names]
+                outcomes[name] = timed(partial(_learned, name, fold, runs[0].seed))
+        outcomes |= quality_outcomes([name for name in names if name not in LEARNERS], fold, runs[0].seed)
+    return [outcomes[name] for name in names]
 
 
 def _learned(name: str, fold: Fold, seed: int) -> Measured:
@@ -110,25 +110,25 @@ def timed(call: Callable[[], Measured]) -> Outcome:
     return outcome, float(f"{process_time() - start:.3g}")
 
 
-def measured(fold: Fold, said: Array, **more: dict[str, float]) -> Measured:
+def measured(fold: Fold, predicted: Array, **more: dict[str, float]) -> Measured:
     """Measure the errors of predictions for the held-out rows: numbers, or one probability per class."""
-    if not np.isfinite(said).all():
+    if not np.isfinite(predicted).all():
         raise ValueError("predictions are not finite")
-    return Measured(validation_risk=[], validation_irm=[], test={"test": errors(fold, said), **more})
+    return Measured(validation_risk=[], validation_irm=[], test={"test": errors(fold, predicted), **more})
 
 
-def errors(fold: Fold, said: Array) -> dict[str, float]:
+def errors(fold: Fold, predicted: Array) -> dict[str, float]:
     """Mean squared error in the table's unit; or Brier's score, accuracy and, for two classes, AUC."""
     if not fold.classes:
-        return {"mse": float(np.mean((said - fold.held.y) ** 2)) / fold.unit**2}
+        return {"mse": float(np.mean((predicted - fold.held.y) ** 2)) / fold.unit**2}
     truth = codes(fold)[1]
-    found = {
-        "accuracy": float(np.mean(said.argmax(1) == truth)),
-        "brier": float(np.mean(((said - np.eye(said.shape[1])[truth]) ** 2).sum(1)) / 2),
+    metrics = {
+        "accuracy": float(np.mean(predicted.argmax(1) == truth)),
+        "brier": float(np.mean(((predicted - np.eye(predicted.shape[1])[truth]) ** 2).sum(1)) / 2),
     }
-    if said.shape[1] == 2 and 0 < truth.sum() < len(truth):
-        found["auc"] = float(roc_auc_score(truth, said[:, 1]))
-    return found
+    if predicted.shape[1] == 2 and 0 < truth.sum() < len(truth):
+        metrics["auc"] = float(roc_auc_score(truth, predicted[:, 1]))
+    return metrics
 
 
 def plain(make: Callable[[bool, int], Any]) -> Callable[[Fold, int], Array]:
@@ -139,9 +139,9 @@ def plain(make: Callable[[bool, int], Any]) -> Callable[[Fold, int], Array]:
             return np.asarray(make(False, seed).fit(fold.train.X, fold.train.y).predict(fold.held.X), dtype=np.float64)
         label, _, number = codes(fold)
         model = make(True, seed).fit(fold.train.X, label)
-        said = np.zeros((len(fold.held.y), number))
-        said[:, model.classes_ if hasattr(model, "classes_") else slice(None)] = model.predict_proba(fold.held.X)
-        return said
+        predicted = np.zeros((len(fold.held.y), number))
+        predicted[:, model.classes_ if hasattr(model, "classes_") else slice(None)] = model.predict_proba(fold.held.X)
+        return predicted
 
     return fit
 
@@ -192,9 +192,9 @@ def gpboost(fold: Fold, seed: int) -> Array:
         effects = gpboost.GPModel(group_data=fold.train.domains.astype(str), likelihood=likelihood)
         data = gpboost.Dataset(fold.train.X, label, params=params)
         model = gpboost.train(params=params, train_set=data, gp_model=effects, num_boost_round=ROUNDS)
-        found = model.predict(data=fold.held.X, group_data_pred=new)["response_mean"]
-    said = np.asarray(found, dtype=np.float64)
-    return both(said) if fold.classes else level + size * said
+        response = model.predict(data=fold.held.X, group_data_pred=new)["response_mean"]
+    predicted = np.asarray(response, dtype=np.float64)
+    return both(predicted) if fold.classes else level + size * predicted
 
 
 def anchor(fold: Fold, seed: int) -> Array:
@@ -205,8 +205,8 @@ def anchor(fold: Fold, seed: int) -> Array:
     objective = "binary" if fold.classes else "regression"
     model = AnchorBooster(GAMMA, None, ROUNDS, objective, verbosity=-1, num_threads=1, seed=seed, deterministic=True)
     model.fit(fold.train.X, label.astype(int) if fold.classes else label, Z=domain_codes(fold))
-    said = np.asarray(model.predict(fold.held.X), dtype=np.float64)
-    return both(said) if fold.classes else level + size * said
+    predicted = np.asarray(model.predict(fold.held.X), dtype=np.float64)
+    return both(predicted) if fold.classes else level + size * predicted
 
 
 def _target(fold: Fold) -> tuple[Array, float, float]:

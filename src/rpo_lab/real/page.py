@@ -191,19 +191,19 @@ def gains_table(results: RealResults) -> pd.DataFrame:
 
 def undone_table(results: RealResults) -> pd.DataFrame:
     """Return a line per setting with noise: what judged weights of each estimator undo of the damage, and true ones."""
-    found = {(line["estimator"], line["setting"]): line for line in results.undone.to_dict("records")}
-    estimators = [name for name in ESTIMATORS if any(estimator == name for estimator, _ in found)]
+    lines_by_place = {(line["estimator"], line["setting"]): line for line in results.undone.to_dict("records")}
+    estimators = [name for name in ESTIMATORS if any(estimator == name for estimator, _ in lines_by_place)]
     columns = [(name, way, words) for name in estimators for way, words in (("judged", "judged"), ("true", WAYS[-1]))]
     lines = [
-        [SETTINGS[setting], *(_percent(found.get((name, setting)), way) for name, way, _ in columns)]
+        [SETTINGS[setting], *(_percent(lines_by_place.get((name, setting)), way) for name, way, _ in columns)]
         for setting in SETTINGS
-        if any(setting == name for _, name in found)
+        if any(setting == name for _, name in lines_by_place)
     ]
     return pd.DataFrame(lines, columns=["setting", *(f"{name}, {words}" for name, _, words in columns)])
 
 
-def _percent(found: Mapping[Any, Any] | None, way: str) -> str:
-    return "–" if found is None else f"{100 * found[way]:.0f} %"
+def _percent(line: Mapping[Any, Any] | None, way: str) -> str:
+    return "–" if line is None else f"{100 * line[way]:.0f} %"
 
 
 def curve_table(results: RealResults) -> pd.DataFrame:

@@ -30,22 +30,22 @@ NO_MODEL = "ValueError: the model itself failed"  # the reason that a control gi
 
 def quality_outcomes(names: Sequence[str], fold: Fold, seed: int) -> dict[str, Outcome]:
     """Measure what these names stand for: `quality-<estimator>[-<control>]`, `quality-auto-off`, `detect`."""
-    found: dict[str, Outcome] = {}
+    outcomes: dict[str, Outcome] = {}
     judged: Quality | None = None
     same: Any = None  # the stack of "auto", where the judgement changes nothing
     for estimator in ESTIMATORS:
         wanted = [name for name in names if name.startswith(f"quality-{estimator}") and name != OFF]
         if wanted:
             made, model = _with_controls(estimator, wanted, fold, seed, judged)
-            found |= made
+            outcomes |= made
             judged = model.quality_ if model else judged
             if model and estimator == "auto" and model.candidate_ == PLAIN.name:
                 same = model
     if OFF in names:
-        found[OFF] = timed(lambda: measured(fold, _said(same or _unjudged(fold, seed), fold)))
+        outcomes[OFF] = timed(lambda: measured(fold, _predicted(same or _unjudged(fold, seed), fold)))
     if DETECT in names:
-        found[DETECT] = timed(lambda: detected(fold, judged, seed))
-    return found
+        outcomes[DETECT] = timed(lambda: detected(fold, judged, seed))
+    return outcomes
 
 
 def _unjudged(fold: Fold, seed: int) -> Any:
@@ -67,21 +67,21 @@ def _with_controls(
             "weighted": float(model.weighted_),
             "dropped": float(len(model.dropped_)),
         }
-        return measured(fold, _said(model, fold), judgement=judgement)
+        return measured(fold, _predicted(model, fold), judgement=judgement)
 
     def control(name: str) -> Measured:
         if not models:
             raise ValueError("the model itself failed")
         if name == "true":
             return measured(fold, refitted(models["quality"], fold, true_weight(fold), seed))
-        return measured(fold, _said(models[name], fold))
+        return measured(fold, _predicted(models[name], fold))
 
     first = timed(ours)
-    found = {}
+    outcomes = {}
     for name in wanted:
         which = name.removeprefix(f"quality-{estimator}").removeprefix("-")
-        found[name] = timed(partial(control, which)) if which else first
-    return found, models.get("quality")
+        outcomes[name] = timed(partial(control, which)) if which else first
+    return outcomes, models.get("quality")
 
 
 def _model(estimator: str, fold: Fold, seed: int, judged: str = "auto") -> Any:
@@ -89,15 +89,15 @@ def _model(estimator: str, fold: Fold, seed: int, judged: str = "auto") -> Any:
     return kind(estimator, judged, judged, random_state=seed, verbose=False)
 
 
-def _said(model: Any, fold: Fold) -> Array:
+def _predicted(model: Any, fold: Fold) -> Array:
     """Its predictions for the held-out rows, or a probability for each class that there is."""
     new = fold.held.frame[list(model.feature_names_in_)]
     if not fold.classes:
         return np.asarray(model.predict(new), dtype=np.float64)
     classes = np.unique(np.concatenate([fold.train.y, fold.held.y]))
-    said = np.zeros((len(new), len(classes)))
-    said[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(new)
-    return said
+    predicted = np.zeros((len(new), len(classes)))
+    predicted[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(new)
+    return predicted
 
 
 def unevenness(weight: Array) -> float:
@@ -135,13 +135,13 @@ def refitted(model: Any, fold: Fold, weight: Array, seed: int) -> Array:
 
 def detected(fold: Fold, judged: Quality | None, seed: int) -> Measured:
     """Measure how well corrupted domains and rows are told from the others: AUC, beside cleanlab's if installed."""
-    found = judge(fold.train, random_state=seed, progress=False) if judged is None else judged
+    judgement = judge(fold.train, random_state=seed, progress=False) if judged is None else judged
     # The judgement has rows in an order of its own, by their number in the table.
-    place = np.argsort(fold.train.row)[np.searchsorted(np.sort(fold.train.row), found.table.row)]
-    expected = np.empty_like(found.expected.value)
-    expected[place] = found.expected.value
+    place = np.argsort(fold.train.row)[np.searchsorted(np.sort(fold.train.row), judgement.table.row)]
+    expected = np.empty_like(judgement.expected.value)
+    expected[place] = judgement.expected.value
     by_row = {OURS: unlikely(fold, expected)}
-    noise = found.domains.set_index("domain")["noise"]
+    noise = judgement.domains.set_index("domain")["noise"]
     names, domain = np.unique(fold.train.domains.astype(str), return_inverse=True)
     own = noise.reindex(names).to_numpy(dtype=np.float64)
     typical = float(np.median(own[np.isfinite(own)])) if np.isfinite(own).any() else 0.0
@@ -173,10 +173,10 @@ def cleanlab_scores(fold: Fold, seed: int) -> Array:
     from cleanlab.regression import rank as regression_rank
 
     if not fold.classes:
-        said = cross_val_predict(RandomForestRegressor(random_state=seed), fold.train.X, fold.train.y, cv=5)
-        score = regression_rank.get_label_quality_scores(fold.train.y.astype(np.float64), said)
+        predicted = cross_val_predict(RandomForestRegressor(random_state=seed), fold.train.X, fold.train.y, cv=5)
+        score = regression_rank.get_label_quality_scores(fold.train.y.astype(np.float64), predicted)
         return 1 - np.asarray(score, dtype=np.float64)
     label = np.unique(fold.train.y, return_inverse=True)[1]
     forest = RandomForestClassifier(random_state=seed)
-    said = cross_val_predict(forest, fold.train.X, label, cv=5, method="predict_proba")
-    return 1 - np.asarray(rank.get_label_quality_scores(label, said), dtype=np.float64)
+    predicted = cross_val_predict(forest, fold.train.X, label, cv=5, method="predict_proba")
+    return 1 - np.asarray(rank.get_label_quality_scores(label, predicted), dtype=np.float64)

@@ -147,7 +147,7 @@ class RealStudy:
         return self._every(self.missing)
 
     def _every(self, missing: Container[str]) -> dict[Key, Run]:
-        found: dict[Key, Run] = {}
+        runs: dict[Key, Run] = {}
         for table in self.tables:
             for row in self.profile.methods:
                 if row in missing or (row in REGRESSION_ONLY and recipe_of(table).task == "classification"):
@@ -155,8 +155,8 @@ class RealStudy:
                 amounts = self.profile.networks if ROWS[row].section == NETWORKS else self.profile.learners
                 for setting, amount in amounts.items():
                     if runs_in(row, setting):
-                        found |= self._runs(row, table, setting, *amount)
-        return found
+                        runs |= self._runs(row, table, setting, *amount)
+        return runs
 
     def _runs(self, row: str, table: str, setting: str, seeds: int, folds: int) -> dict[Key, Run]:
         """Return the runs of one row in one setting of a table."""

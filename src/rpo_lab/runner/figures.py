@@ -97,15 +97,15 @@ def panels_of(results: Results) -> dict[str, list[Setting]]:
 
     Results of many settings have their metrics for panels, too.
     """
-    found: dict[str, list[Setting]] = {}
+    panels: dict[str, list[Setting]] = {}
     for setting in results.study.settings:
-        found.setdefault(setting.panel or setting.label, []).append(setting)
-    if len(found) <= MOST_PANELS and not results.tall:
-        return found
-    found = {}
+        panels.setdefault(setting.panel or setting.label, []).append(setting)
+    if len(panels) <= MOST_PANELS and not results.tall:
+        return panels
+    panels = {}
     for setting in results.study.settings:
-        found.setdefault(METRICS[setting.metric].words, []).append(setting)
-    return found
+        panels.setdefault(METRICS[setting.metric].words, []).append(setting)
+    return panels
 
 
 def dots_figure(results: Results) -> "Figure":

@@ -62,8 +62,8 @@ def measure(problem: Problem, validation: Tensor, tests: Mapping[str, Tensor]) -
     )
 
 
-def _in_unit(found: dict[str, float], unit: float) -> dict[str, float]:
-    return {name: value * unit**2 if name == "mse" else value for name, value in found.items()}
+def _in_unit(values: dict[str, float], unit: float) -> dict[str, float]:
+    return {name: value * unit**2 if name == "mse" else value for name, value in values.items()}
 
 
 def metrics(output: Tensor, data: Data) -> dict[str, float]:
@@ -80,13 +80,13 @@ def metrics(output: Tensor, data: Data) -> dict[str, float]:
     guess = (output[:, 0] > 0) if data.task == "binary" else output.argmax(1)
     chance = probability(output, data.task).double()
     wrong = chance - one_hot(data.y.long(), chance.shape[1])
-    found = {
+    values = {
         "accuracy": float((guess == data.y).double().mean()),
         "brier": float(wrong.square().sum(1).mean()) / 2,
     }
     if data.task == "binary" and 0 < float(data.y.sum()) < len(data.y):
-        found["auc"] = area_under_roc(output[:, 0], data.y)
-    return found
+        values["auc"] = area_under_roc(output[:, 0], data.y)
+    return values
 
 
 def area_under_roc(score: Tensor, y: Tensor) -> float:

@@ -88,12 +88,12 @@ def _score(rule: Rule, record: Record, setting: Setting) -> float | None:
 
 def chosen(study: Study, records: Mapping[str, Record], row: Row, setting: Setting, rule: Rule) -> dict[int, Record]:
     """Return the record taken for each seed; a seed is missing if its candidates all failed or are not all known."""
-    found = {}
+    taken = {}
     for seed in study.seeds:
         runs = study.candidates(row, setting, seed)
         if any(run.digest not in records for run in runs):
             continue
         candidates = [records[run.digest] for run in runs]
         if (record := choose(rule, candidates, setting)) is not None:
-            found[seed] = record
-    return found
+            taken[seed] = record
+    return taken

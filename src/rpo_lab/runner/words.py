@@ -56,9 +56,9 @@ def controls(results: Results, what: str, same: Iterable[str], own: Iterable[str
     paired = [None if cell.comparison is None else cell.comparison.p_paired for *_, cell in every]
     words, better = [], set()
     for test, p in (("Welch's", [cell.p for *_, cell in every]), ("the paired", paired)):
-        found = _significant(every, p)
-        words.append(f"{len(found)} by {test} test{_which(results, found) if found else ''}")
-        better |= {setting.label for label, setting, cell, _ in found if label in own and is_worse(cell, setting)}
+        differing = _significant(every, p)
+        words.append(f"{len(differing)} by {test} test{_which(results, differing) if differing else ''}")
+        better |= {setting.label for label, setting, cell, _ in differing if label in own and is_worse(cell, setting)}
     left = _significant(every, holm(paired))
     line = (
         f"Controls ({what}): of {len(every)} comparisons, {name} differs with p < {SURE} in {'; '.join(words)}. "
@@ -78,21 +78,21 @@ Found = tuple[str, Setting, Cell, float]
 
 
 def _significant(every: Sequence[Compared], p: Sequence[float | None]) -> list[Found]:
-    return [(*one, value) for one, value in zip(every, p, strict=True) if value is not None and value < SURE]
+    return [(*place, value) for place, value in zip(every, p, strict=True) if value is not None and value < SURE]
 
 
-def _which(results: Results, found: Sequence[Found]) -> str:
+def _which(results: Results, differing: Sequence[Found]) -> str:
     """Name the settings, or, of many, count those in which the reference is better and worse."""
     if not results.tall:
-        return _named(results, found)
-    better = sum(is_worse(cell, setting) for _, setting, cell, _ in found)
-    return f" (better in {better}, worse in {len(found) - better})"
+        return _named(results, differing)
+    better = sum(is_worse(cell, setting) for _, setting, cell, _ in differing)
+    return f" (better in {better}, worse in {len(differing) - better})"
 
 
-def _named(results: Results, found: Sequence[Found]) -> str:
-    own = {setting.label: results.cell(results.study.reference, setting.label).mean for _, setting, *_ in found}
+def _named(results: Results, differing: Sequence[Found]) -> str:
+    own = {setting.label: results.cell(results.study.reference, setting.label).mean for _, setting, *_ in differing}
     parts = []
-    for label, setting, cell, p in found:
+    for label, setting, cell, p in differing:
         text = METRICS[setting.metric].text
         parts.append(f"{label} on {setting.label} ({text(cell.mean)} against {text(own[setting.label])}, p = {p:.2g})")
     return f": {', '.join(parts)}"
