@@ -35,7 +35,7 @@ class Cluster:
 
 
 def results(stacks: Sequence[Sequence[Run]], cluster: Cluster) -> Iterator[list[Record]]:
-    """The records of each stack, in the order in which they come; a stack whose worker is lost is done by another."""
+    """Yield the records of each stack as they come; a stack whose worker is lost is done by another."""
     with connect(cluster.address) as client:
         with scheduler_needed(cluster.address):
             check_workers(client, cluster.address)
@@ -50,7 +50,7 @@ _one_at_a_time = threading.Lock()
 
 
 def _work(stack: Sequence[Run], carried: bytes) -> list[Record]:
-    """One stack on a worker; a worker with several threads still trains one at a time."""
+    """Do one stack on a worker; a worker with several threads still trains one at a time."""
     with _one_at_a_time:
         unpack_methods(carried)
         if not is_outside(stack[0].method):  # they look themselves

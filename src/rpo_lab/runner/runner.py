@@ -39,7 +39,7 @@ class Plan:
         return sum(map(len, self.stacks))
 
     def seconds(self, jobs: int = 1) -> float:
-        """How long the missing runs will take: by what their like took before, else by a training of a few steps."""
+        """Estimate the time of the missing runs: by what their like took before, else by a training of a few steps."""
         known: dict[bytes, list[float]] = {}
         for record in self.done.values():
             known.setdefault(_cost_kind(record.run), []).append(record.seconds)
@@ -114,7 +114,7 @@ def execute(
 
 
 def cluster_at(address: str | None) -> "Cluster | None":
-    """The cluster that was named, if one was; it must answer."""
+    """Return the cluster that was named, if one was; it must answer."""
     if address is None:
         return None
     from rpo_lab.runner.cluster import Cluster
@@ -125,7 +125,7 @@ def cluster_at(address: str | None) -> "Cluster | None":
 def _results(
     stacks: Sequence[Sequence[Run]], jobs: int, cluster: "Cluster | None", before: Callable[[], None] | None
 ) -> Iterator[list[Record]]:
-    """The records of each stack, in the order in which they come."""
+    """Yield the records of each stack, in the order in which they come."""
     if cluster is not None and stacks:
         from rpo_lab.runner import cluster as dask
 
@@ -141,7 +141,7 @@ def _results(
 
 
 def _work(stack: Sequence[Run], carried: bytes, before: Callable[[], None] | None) -> list[Record]:
-    """One stack, by methods and of data of which a worker may not have heard."""
+    """Do one stack, by methods and of data of which a worker may not have heard."""
     unpack_methods(carried)
     if before is not None:
         before()
