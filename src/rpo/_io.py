@@ -199,6 +199,15 @@ def p_equals(p: float) -> str:
     return f"p = {p_text(p)}".replace("= <", "<")
 
 
+def list_choices(names: Sequence[str]) -> str:
+    """Join the names of which one can be chosen.
+
+    >>> list_choices(["a", "b", "c"])
+    'a, b or c'
+    """
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
 def few(names: Sequence[str], most: int) -> str:
     """List the first names, and how many more there are.
 

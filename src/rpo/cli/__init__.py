@@ -12,7 +12,7 @@ import typer
 
 from rpo._io import printable, words_of
 from rpo.cli import check, compare, fit, methods, predict, quality
-from rpo.cli.options import shorten
+from rpo.cli.console import shorten
 from rpo.exceptions import InputError, TrainingError
 
 MOST_WORDS = 200

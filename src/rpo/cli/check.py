@@ -5,24 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rpo.cli.options import (
-    Cluster,
-    DataPath,
-    Encoding,
-    Jobs,
-    Json,
-    Report,
-    SkipBad,
-    check_report,
-    echo_json,
-    open_run,
-    open_table,
-    origin,
-    records,
-    say,
-    say_notes,
-    show,
-)
+from rpo.cli import options as o
+from rpo.cli.console import echo_json, origin, records, say, say_notes, show
 from rpo.cli.quality import page_json
 
 if TYPE_CHECKING:
@@ -37,13 +21,13 @@ SHOWN = 10
 
 def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Model folder written by `rpo fit`.")],
-    table: DataPath,
-    report: Report = None,
-    encoding: Encoding = "utf-8",
-    skip_bad: SkipBad = False,
-    jobs: Jobs = None,
-    cluster: Cluster = None,
-    as_json: Json = False,
+    table: o.DataPath,
+    report: o.Report = None,
+    encoding: o.Encoding = "utf-8",
+    skip_bad: o.SkipBad = False,
+    jobs: o.Jobs = None,
+    cluster: o.Cluster = None,
+    as_json: o.Json = False,
 ) -> None:
     """Check whether a model can be trusted on a new table: as usual, careful, or outside its training data.
 
@@ -67,14 +51,14 @@ def check(
     from rpo._models.table_files import load_model
     from rpo._table.dataset import Dataset
 
-    check_report(report)
+    o.check_report(report)
     check_not_input(report, "--report", Path(table))
     model = load_model(folder)
-    frame = open_table(table, encoding=encoding, skip_bad=skip_bad, all_rows=False)
+    frame = o.open_table(table, encoding=encoding, skip_bad=skip_bad, all_rows=False)
     if isinstance(frame, Dataset):
         from rpo._models.checking_parts import check_dataset
 
-        with open_run(None, jobs, cluster, skip_bad) as running:
+        with o.open_run(None, jobs, cluster, skip_bad) as running:
             result = check_dataset(model, frame, running)
     else:
         result = check_model(model, frame)

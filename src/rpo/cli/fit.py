@@ -9,37 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rpo.cli.options import (
-    AskedTask,
-    Category,
-    Cluster,
-    DataPath,
-    Drop,
-    Encoding,
-    FitAllRows,
-    Grouping,
-    Jobs,
-    Json,
-    MaybeDomain,
-    Plugin,
-    Report,
-    SampleRows,
-    Seed,
-    SkipBad,
-    Strata,
-    Target,
-    check_report,
-    echo_json,
-    load_plugins,
-    names_in,
-    open_run,
-    open_table,
-    origin,
-    records,
-    say,
-    say_notes,
-    show,
-)
+from rpo._learners import NAMED
+from rpo.cli import options as o
+from rpo.cli.console import echo_json, origin, records, say, say_notes, show
 from rpo.cli.quality import page_json
 
 if TYPE_CHECKING:
@@ -54,17 +26,15 @@ USUAL = 0.9  # highest level of the intervals that are reported
 
 
 def fit(
-    table: DataPath,
-    target: Target,
-    domain: MaybeDomain = None,
-    strata: Strata = None,
+    table: o.DataPath,
+    target: o.Target,
+    domain: o.MaybeDomain = None,
+    strata: o.Strata = None,
     method: Annotated[
         str,
-        typer.Option(
-            "--method", "-m", help="Learner: auto, linear, trees, network, or a method that `rpo methods` lists."
-        ),
+        typer.Option("--method", "-m", help=f"Learner: {', '.join(NAMED)}, or a method that `rpo methods` lists."),
     ] = "auto",
-    plugin: Plugin = None,
+    plugin: o.Plugin = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write the model to.")] = Path("model"),
     weight: Annotated[str | None, typer.Option(help="Column with sample weights.")] = None,
     identifier: Annotated[
@@ -77,27 +47,27 @@ def fit(
             help="For two classes: predict the second if its probability is at least this. (default: the likelier)"
         ),
     ] = None,
-    grouping: Grouping = "auto",
-    task: AskedTask = "auto",
-    report: Report = None,
-    drop: Drop = None,
-    category: Category = None,
-    encoding: Encoding = "utf-8",
-    sample_rows: SampleRows = 200_000,
-    all_rows: FitAllRows = False,
-    skip_bad: SkipBad = False,
-    jobs: Jobs = None,
-    cluster: Cluster = None,
+    grouping: o.Grouping = "auto",
+    task: o.AskedTask = "auto",
+    report: o.Report = None,
+    drop: o.Drop = None,
+    category: o.Category = None,
+    encoding: o.Encoding = "utf-8",
+    sample_rows: o.SampleRows = 200_000,
+    all_rows: o.FitAllRows = False,
+    skip_bad: o.SkipBad = False,
+    jobs: o.Jobs = None,
+    cluster: o.Cluster = None,
     steps: Annotated[
         int | None, typer.Option(help="Number of training steps, for a method that `rpo methods` lists.", min=1)
     ] = None,
-    seed: Seed = 0,
+    seed: o.Seed = 0,
     checkpoint: Annotated[
         Path | None,
         typer.Option(help="Folder for checkpoints: the same command continues an interrupted training."),
     ] = None,
     every: Annotated[float, typer.Option(help="Seconds between checkpoints.", min=0)] = 60.0,
-    as_json: Json = False,
+    as_json: o.Json = False,
 ) -> None:
     """Fit a model for unseen domains, and save it to a folder.
 
@@ -123,7 +93,6 @@ def fit(
 
     import numpy as np
 
-    from rpo._learners.learners import NAMED
     from rpo._mapped import on_disk
     from rpo._models.table_files import save_model
     from rpo._models.table_model import fit_table, weights_of
@@ -134,8 +103,8 @@ def fit(
     from rpo._table.reading import is_dataset
     from rpo.exceptions import InputError
 
-    load_plugins(plugin)
-    check_report(report)
+    o.load_plugins(plugin)
+    o.check_report(report)
     check_place(out)
     if method in NAMED:
         if steps is not None or checkpoint is not None:
@@ -150,16 +119,16 @@ def fit(
     large = many_rows(Path(table)) if report is None and method not in NAMED and one_file else None
     frame: Any = large
     if large is None:
-        frame = open_table(table, encoding=encoding, skip_bad=skip_bad, all_rows=all_rows and cluster is None)
+        frame = o.open_table(table, encoding=encoding, skip_bad=skip_bad, all_rows=all_rows and cluster is None)
     aside = [name for name in (weight, identifier) if name is not None]
     roles: dict[str, Any] = {
         "target": target,
         "domain": domain,
         "strata": strata or (),
         "task": task,
-        "category": names_in(category, frame.columns),
+        "category": o.names_in(category, frame.columns),
     }
-    drop = names_in(drop, frame.columns)
+    drop = o.names_in(drop, frame.columns)
     if isinstance(frame, Dataset):
         from rpo._streaming import draw
 
@@ -167,7 +136,7 @@ def fit(
             from rpo._models.trees_on_cluster import check_all_rows, fit_to_all_rows
 
             check_all_rows(method)
-        with open_run(None, jobs, cluster, skip_bad) as running:
+        with o.open_run(None, jobs, cluster, skip_bad) as running:
             sample = draw(frame, **roles, drop=drop, aside=aside, seed=seed, rows=sample_rows, running=running)
         learned = () if all_rows else (sample.words,)
         ready = replace(sample.ready, notes=(*sample.ready.notes, *sample.notes, *learned))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from rpo._io import console, printable
-from rpo.cli.options import Plugin, load_plugins
+from rpo.cli import options as o
 
 if TYPE_CHECKING:
     from rpo.engine.method import Method
@@ -19,7 +19,7 @@ def methods(
     task: Annotated[
         Literal["regression", "classification"] | None, typer.Option(help="List only methods that support this task.")
     ] = None,
-    plugin: Plugin = None,
+    plugin: o.Plugin = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """List the methods, or explain one: its formula, hyper-parameters, reference and cost relative to ERM.
@@ -36,7 +36,7 @@ def methods(
 
         rpo methods --json
     """
-    load_plugins(plugin)
+    o.load_plugins(plugin)
     _say_what_is_broken()
     if name is not None:
         _explain(name, as_json)

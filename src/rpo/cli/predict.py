@@ -6,14 +6,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from rpo.cli.options import STEERING, Encoding, Plugin, TablePath, echo_json, load_plugins, records, say_notes, show
+from rpo.cli import options as o
+from rpo.cli.console import STEERING, echo_json, records, say_notes, show
 
 SHOWN = 12
 
 
 def predict(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Model folder written by `rpo fit`.")],
-    table: TablePath,
+    table: o.TablePath,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="File to write (.csv, .tsv or .parquet). (default: print CSV)"),
@@ -31,8 +32,8 @@ def predict(
             "distributed domain effects."
         ),
     ] = "conformal",
-    encoding: Encoding = "utf-8",
-    plugin: Plugin = None,
+    encoding: o.Encoding = "utf-8",
+    plugin: o.Plugin = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of CSV.")] = False,
 ) -> None:
     """Predict every row of a table; missing columns and unseen categories are reported.
@@ -54,7 +55,7 @@ def predict(
     from rpo._table.reading import read_table, write_table
     from rpo.exceptions import InputError
 
-    load_plugins(plugin)
+    o.load_plugins(plugin)
     check_not_input(out, "--out", table)
     if interval is not None and not 0 < interval < 100:
         raise InputError(f"--interval must be between 0 and 100, such as 90, got {interval:g}")

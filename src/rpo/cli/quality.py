@@ -6,36 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rpo.cli.options import (
-    AllRows,
-    AskedTask,
-    Category,
-    Checkpoint,
-    Cluster,
-    DataPath,
-    Drop,
-    Encoding,
-    Jobs,
-    Json,
-    MaybeDomain,
-    QualityGrouping,
-    Report,
-    SampleRows,
-    Seed,
-    SkipBad,
-    Strata,
-    Target,
-    check_report,
-    echo_json,
-    names_in,
-    open_run,
-    open_table,
-    origin,
-    records,
-    say,
-    say_notes,
-    show,
-)
+from rpo._learners import NAMED
+from rpo.cli import options as o
+from rpo.cli.console import echo_json, origin, records, say, say_notes, show
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,12 +20,12 @@ TABLES = ("domains", "strata", "cells", "features", "slopes", "rows", "penalties
 
 
 def quality(
-    table: DataPath,
-    target: Target,
-    domain: MaybeDomain = None,
-    strata: Strata = None,
-    grouping: QualityGrouping = "auto",
-    task: AskedTask = "auto",
+    table: o.DataPath,
+    target: o.Target,
+    domain: o.MaybeDomain = None,
+    strata: o.Strata = None,
+    grouping: o.QualityGrouping = "auto",
+    task: o.AskedTask = "auto",
     unit: Annotated[
         str | None, typer.Option(help="Column that identifies what was measured repeatedly, such as a patient.")
     ] = None,
@@ -61,23 +34,23 @@ def quality(
         typer.Option(
             "--method",
             "-m",
-            help="Learner to judge rows by: auto, linear, trees, network, or a method that `rpo methods` lists.",
+            help=f"Learner to judge rows by: {', '.join(NAMED)}, or a method that `rpo methods` lists.",
         ),
     ] = "auto",
-    report: Report = None,
+    report: o.Report = None,
     rows_out: Annotated[Path | None, typer.Option(help="CSV file for the rows to look at first.")] = None,
     weights_out: Annotated[Path | None, typer.Option(help="CSV file for the weight of every row.")] = None,
-    drop: Drop = None,
-    category: Category = None,
-    encoding: Encoding = "utf-8",
-    sample_rows: SampleRows = 200_000,
-    all_rows: AllRows = False,
-    skip_bad: SkipBad = False,
-    jobs: Jobs = None,
-    cluster: Cluster = None,
-    checkpoint: Checkpoint = None,
-    seed: Seed = 0,
-    as_json: Json = False,
+    drop: o.Drop = None,
+    category: o.Category = None,
+    encoding: o.Encoding = "utf-8",
+    sample_rows: o.SampleRows = 200_000,
+    all_rows: o.AllRows = False,
+    skip_bad: o.SkipBad = False,
+    jobs: o.Jobs = None,
+    cluster: o.Cluster = None,
+    checkpoint: o.Checkpoint = None,
+    seed: o.Seed = 0,
+    as_json: o.Json = False,
 ) -> None:
     """Report which domains, groups, columns and rows of a table are of poor quality, and what to do first.
 
@@ -92,13 +65,12 @@ def quality(
         rpo quality 'visits/*.parquet' -t outcome -d hospital --checkpoint visits-parts --jobs 4
     """
     from rpo._io import check_not_input
-    from rpo._learners.learners import NAMED
     from rpo._quality import quality as judge
     from rpo._table.dataset import Dataset
     from rpo._table.reading import write_table
     from rpo.exceptions import InputError
 
-    check_report(report)
+    o.check_report(report)
     for path, option in ((report, "--report"), (rows_out, "--rows-out"), (weights_out, "--weights-out")):
         check_not_input(path, option, Path(table))
     if method not in NAMED:
@@ -107,14 +79,14 @@ def quality(
         get_method(method)
     if all_rows and cluster is not None:
         raise InputError("--all-rows uses the memory of this machine only: remove --cluster")
-    frame = open_table(table, encoding=encoding, skip_bad=skip_bad, all_rows=all_rows)
+    frame = o.open_table(table, encoding=encoding, skip_bad=skip_bad, all_rows=all_rows)
     roles: dict[str, Any] = {
         "target": target,
         "domain": domain,
         "strata": strata or (),
         "task": task,
-        "drop": names_in(drop, frame.columns),
-        "category": names_in(category, frame.columns),
+        "drop": o.names_in(drop, frame.columns),
+        "category": o.names_in(category, frame.columns),
     }
     if isinstance(frame, Dataset):
         from rpo._streaming import draw, judge_dataset
@@ -122,7 +94,7 @@ def quality(
         for option, value in (("--unit", unit), ("--weights-out", weights_out)):
             if value is not None:
                 raise InputError(f"{option} needs all rows in memory: add --all-rows, or remove the option")
-        with open_run(checkpoint, jobs, cluster, skip_bad) as running:
+        with o.open_run(checkpoint, jobs, cluster, skip_bad) as running:
             sample = draw(frame, **roles, seed=seed, rows=sample_rows, running=running)
             judgement = judge_dataset(sample, grouping=grouping, estimator=method, seed=seed, running=running)
     else:
