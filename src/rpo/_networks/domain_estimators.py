@@ -9,6 +9,7 @@ from torch import nn
 from rpo._io import Grouping
 from rpo._networks.base import DomainEstimator
 from rpo._networks.targets import ClassifierTarget, RegressorTarget
+from rpo._public import public
 from rpo.engine.config import HIDDEN, STEPS
 from rpo.methods import Method, get_method
 
@@ -76,6 +77,7 @@ class _Domain(DomainEstimator):
         return self
 
 
+@public
 class DomainRegressor(RegressorTarget, RegressorMixin, _Domain):  # type: ignore[misc]
     """Regression by any registered method (`rpo methods` lists them with their hyper-parameters).
 
@@ -100,6 +102,7 @@ random_state, dtype, device, compile, verbose
     """
 
 
+@public
 class DomainClassifier(ClassifierTarget, ClassifierMixin, _Domain):  # type: ignore[misc]
     """Classification by any registered method; parameters as in `DomainRegressor`.
 

@@ -15,6 +15,7 @@ from rpo._networks.base import DomainEstimator
 from rpo._networks.domain_estimators import NESTED
 from rpo._networks.fetched import Inputs, as_source
 from rpo._networks.ready import Ready, split_validation
+from rpo._public import public
 from rpo.engine.data import Data, assign_folds
 from rpo.exceptions import InputError
 from rpo.functional.domains import domain_mean
@@ -25,6 +26,7 @@ Validation = tuple[Inputs, ArrayLike] | tuple[Inputs, ArrayLike, ArrayLike]
 PARTS = 5  # one of so many parts of the rows is held out
 
 
+@public
 def sweep(
     model: DomainEstimator,
     X: Inputs,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor
 
+from rpo._public import public
 from rpo.engine.callbacks import Callback
 from rpo.engine.data import Data
 from rpo.engine.method import Method, State
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 RULES = ("mean", "worst")
 
 
+@public
 @dataclass(frozen=True)
 class Monitor:
     """Monitor a training: evaluate on validation domains, stop early, and run callbacks.

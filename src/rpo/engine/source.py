@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from rpo._io import Bar, Show
+from rpo._public import public
 from rpo.engine.drawing import Seeded
 from rpo.exceptions import InputError, TrainingError
 
@@ -34,6 +35,7 @@ class Key(NamedTuple):
     drawn: tuple[int, int, int] | None = None
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Source:
     """A `torch.utils.data.Dataset` with a target, a domain and, optionally, a stratum for each item.
