@@ -63,11 +63,11 @@ def strata_table(
     one half of the rows are so in the other. And misfit is no noise: a stratum must stay noisier under a second, more
     flexible learner of what the first left. These two look at the rows given; `table` may hold the noise of more.
     """
-    table = noise.table(strata.labels, len(strata.names), relative=True) if table is None else table
+    table = noise.relative_table(strata.labels, len(strata.names)) if table is None else table
     if strata.searched and table["noisy"].any() and not _holds_in_halves(problem, noise, seed):
         table["noisy"] = False
     if table["noisy"].any():
-        again = second_learner(problem, noise).table(strata.labels, len(strata.names), relative=True)
+        again = second_learner(problem, noise).relative_table(strata.labels, len(strata.names))
         table["noisy"] &= again["noisy"]
     return table
 
@@ -85,7 +85,7 @@ def _holds_in_halves(problem: Problem, noise: Noise, seed: int) -> bool:
             max_rows=SEARCHED,
         )
         other = only(noise, ~seen)
-        table = other.table(part.labels, int(part.labels.max()) + 1, relative=True)
+        table = other.relative_table(part.labels, int(part.labels.max()) + 1)
         chances.append(float(np.nanmin(table["p"])) if table["judged"].any() else 1.0)
     return 2 * min(chances) < SURE
 

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
 from rpo._io import Bar, Show
 from rpo._learners.bases import Binned, Coarse
-from rpo._learners.learners import Additive, predict_boosted, takes_bins
+from rpo._learners.learners import Additive, shared_bins, takes_bins
 from rpo._learners.stack import fit_learner, make_learners, outputs, varying
 from rpo._mapped import blocks
 from rpo._stats.ridge import Array
@@ -27,7 +26,7 @@ MOST_ROWS = 20_000  # models see at most so many; statistics see all
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Rows as numbers: columns, a target (a number, or the place of a class), domains, weights, and the learner."""
+    """Rows as numbers: columns, a target (a number, or the place of a class), domains, weights; and the estimator."""
 
     X: Array
     y: NDArray[Any]
@@ -78,20 +77,13 @@ class FoldModels:
     n_classes: int
 
     def plain(self, place: int, x: Array) -> Array:
-        """What the models of one fold say of rows, the levels of domains aside; learners without a part are spared."""
-        said = np.zeros((len(x), self.n_classes) if self.n_classes else len(x))
+        """Predict rows by the models of one fold that have a part, the levels of domains aside."""
         used = [(share, model) for share, model in zip(self.shares, self.fits[place], strict=True) if share > 0]
-        trees = [model.trees_ for _, model in used if isinstance(model, Additive) and model.trees]
-        both = trees and any(isinstance(model, Pipeline) and model[0] is trees[0][0] for _, model in used)
-        binned = Binned(trees[0][0], trees[0][0].transform(x)) if both else None  # once for both
+        binned = shared_bins([model for _, model in used], x)
+        value = np.zeros((len(x), self.n_classes) if self.n_classes else len(x))
         for share, model in used:
-            if binned is not None and isinstance(model, Additive):
-                said += share * model.predict(x, binned)
-            elif binned is not None and isinstance(model, Pipeline):
-                said += share * predict_boosted(model, x, binned)
-            else:
-                said += share * outputs(model, x, self.n_classes)
-        return said
+            value += share * outputs(model, x, self.n_classes, binned)
+        return value
 
 
 def out_of_row(problem: Problem, weight: Array | None = None, progress: Show = False) -> Expected:
@@ -252,8 +244,7 @@ def stacked(parts: Array, y: NDArray[Any], weight: Array) -> Array:
         return np.ones(1)
     root = np.sqrt(weight)
     if parts.ndim == 3:
-        truth = np.zeros(parts.shape[1:])
-        truth[np.arange(len(y)), y] = 1.0
+        truth = one_hot(y, parts.shape[2])
         columns = ((parts - parts.mean(0)) * root[:, None]).reshape(len(parts), -1)
         aim = ((truth - parts.mean(0)) * root[:, None]).ravel()
     else:
@@ -263,6 +254,22 @@ def stacked(parts: Array, y: NDArray[Any], weight: Array) -> Array:
     heavy = np.full((1, len(parts)), 1e3 * np.sqrt(len(y)))
     share, _ = nnls(np.vstack([columns.T / scale, heavy]), np.append(aim / scale, heavy[0, 0]))
     return np.asarray(share / share.sum()) if share.sum() > 0 else np.full(len(parts), 1 / len(parts))
+
+
+def one_hot(label: NDArray[Any], n_classes: int) -> Array:
+    """Return one for the class of each row and zero for the others, `(n, n_classes)`."""
+    return np.eye(n_classes)[label.astype(np.intp)]
+
+
+def squared_errors(y: NDArray[Any], value: Array) -> Array:
+    """Return squared errors; for probabilities the squared distance, halved for two classes to be Brier's.
+
+    >>> squared_errors(np.array([1]), np.array([[0.5, 0.5]])).tolist()
+    [0.25]
+    """
+    if value.ndim == 1:
+        return np.asarray((y - value) ** 2)
+    return np.asarray(((one_hot(y, value.shape[1]) - value) ** 2).sum(1) / 2)
 
 
 def sample_by_domain(problem: Problem) -> NDArray[np.bool_]:

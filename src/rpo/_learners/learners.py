@@ -4,7 +4,7 @@ Trees and lines leave misfit at the edges of shifted domains that looks like noi
 data end do not; trees find what curves miss.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -244,6 +244,22 @@ def takes_bins(learner: Any) -> bool:
     (True, True, False)
     """
     return bool(learner.trees if isinstance(learner, Additive) else is_boosted(learner))
+
+
+def shared_bins(models: Sequence[Any], x: Array) -> Binned | None:
+    """Return rows in the bins that several fitted models share; None where each has its own, or one alone has any.
+
+    >>> x = np.arange(40.0)[:, None]
+    >>> bins = Coarse().fit(x)
+    >>> models = [fit_boosted(boosted(), x, x[:, 0], None, Binned(bins, x)) for _ in range(2)]
+    >>> shared_bins(models, x).bins is bins, shared_bins(models[:1], x)
+    (True, None)
+    """
+    trees = [model.trees_ if isinstance(model, Additive) else model for model in models if takes_bins(model)]
+    bins = [pipeline[0] for pipeline in trees]
+    if len(bins) < 2 or any(one is not bins[0] for one in bins):
+        return None
+    return Binned(bins[0], bins[0].transform(x))
 
 
 def is_boosted(learner: Any) -> bool:

@@ -24,6 +24,7 @@ from rpo._learners.learners import (
     fit_boosted,
     is_boosted,
     named,
+    predict_boosted,
 )
 from rpo._stats.ridge import Array
 from rpo.exceptions import InputError
@@ -198,15 +199,17 @@ def resampled(weight: Array, seed: int) -> NDArray[np.intp]:
     return np.random.default_rng(seed).choice(len(weight), len(weight), p=weight / weight.sum())
 
 
-def outputs(model: Any, X: Array, n_classes: int) -> Array:
+def outputs(model: Any, X: Array, n_classes: int, binned: Binned | None = None) -> Array:
     """Return the predictions of a fitted learner: `(n,)` numbers, or `(n, C)` probabilities of classes 0 … C − 1.
 
-    A class that the learner never saw has probability zero.
+    A class that the learner never saw has probability zero. Rows that are `binned` already are not binned again.
     """
     if not len(X):
         return np.zeros((0, n_classes) if n_classes else 0)
     if not n_classes:
-        return np.asarray(model.predict(X), dtype=np.float64).reshape(len(X))
+        more = (binned,) if isinstance(model, Additive) else ()
+        value = predict_boosted(model, X, binned) if is_boosted(model) else model.predict(X, *more)
+        return np.asarray(value, dtype=np.float64).reshape(len(X))
     value = np.zeros((len(X), n_classes))
     value[:, np.asarray(model.classes_, dtype=np.intp)] = model.predict_proba(X)
     return value

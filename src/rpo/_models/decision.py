@@ -11,7 +11,16 @@ from scipy.special import stdtr
 
 from rpo._io import Bar
 from rpo._judging.levels import noise_of
-from rpo._learners.crossfit import Expected, Problem, cross_fit, cross_predict, sample_by_domain, stacked
+from rpo._judging.noise import NumberNoise
+from rpo._learners.crossfit import (
+    Expected,
+    Problem,
+    cross_fit,
+    cross_predict,
+    sample_by_domain,
+    squared_errors,
+    stacked,
+)
 from rpo._learners.stack import Learners, constant, fit_learner, outputs
 from rpo._quality import Quality
 from rpo._stats.ridge import Array
@@ -106,13 +115,8 @@ class Trial:
         )
 
     def squared(self, value: Array) -> Array:
-        """Squared errors of rows; for classes Brier's."""
-        y = self.problem.y
-        if not self.problem.n_classes:
-            return np.asarray((y - value) ** 2)
-        truth = np.zeros_like(value)
-        truth[np.arange(len(y)), y] = 1.0
-        return np.asarray(((truth - value) ** 2).sum(1) / 2)
+        """Return the squared errors of rows; for classes Brier's."""
+        return squared_errors(self.problem.y, value)
 
     def by_domain(self, value: Array, *, trusted: bool) -> tuple[Array, Array]:
         """The mean squared error of each domain, and what the domain counts; of a single domain, those of the folds."""
@@ -122,9 +126,9 @@ class Trial:
         return np.bincount(group, counts * self.squared(value)) / np.maximum(mass, 1e-300), mass
 
     def surely_worse(self, value: Array, reference: Array) -> float:
-        """The p of one being no worse than the other, paired over domains that count by their trusted rows."""
-        (one, mass), (other, _) = self.by_domain(value, trusted=True), self.by_domain(reference, trusted=True)
-        return worse(one, other, mass)
+        """Return the p of predictions being no worse than others, domains counting by their trusted rows."""
+        (error, mass), (other, _) = self.by_domain(value, trusted=True), self.by_domain(reference, trusted=True)
+        return paired_p_value(error, other, mass)
 
     def least_error(self, found: Mapping[str, Array]) -> float:
         """The smallest root mean squared error of any learner on held-out domains, every row counted in full."""
@@ -132,24 +136,27 @@ class Trial:
         return min(errors)
 
 
-def worse(one: Array, other: Array, mass: Array) -> float:
-    r"""P(T ≥ t), t = d̄/s(d̄), d_e = one_e − other_e, d̄ = Σ m_e d_e/Σ m_e, s² = Σ m_e²(d_e − d̄)²/(Σ m_e)² · E/(E − 1).
+def paired_p_value(error: Array, reference: Array, mass: Array) -> float:
+    r"""Return the one-sided p of a weighted paired t-test over domains: small where errors exceed the reference.
 
+    P(T ≥ t), t = d̄/s(d̄), d_e = error_e − reference_e, d̄ = Σ m_e d_e/Σ m_e, s² = Σ m_e²(d_e − d̄)²/(Σ m_e)² · E/(E − 1).
     E = (Σ m_e)²/Σ m_e² counts domains by their mass. Of fewer than four nothing is sure.
 
     >>> even = np.ones(8)
-    >>> worse(even + 1, even, even), worse(even, even, even), worse(even[:2] + 1, even[:2], even[:2])
-    (0.0, 1.0, 1.0)
+    >>> paired_p_value(even + 1, even, even), paired_p_value(even, even, even)
+    (0.0, 1.0)
+    >>> paired_p_value(even[:2] + 1, even[:2], even[:2])
+    1.0
     """
     total = float(mass.sum())
     number = total**2 / float(mass @ mass)
     if number < FEWEST - 1e-9:
         return 1.0
-    d = one - other
+    d = error - reference
     mean = float(mass @ d) / total
     spread = float(np.sqrt(mass**2 @ (d - mean) ** 2 / total**2 * number / (number - 1)))
-    if spread <= 1e-12 * float(np.abs(other).max(initial=0.0)):
-        return float(mean <= 1e-12 * float(np.abs(other).max(initial=0.0)))
+    if spread <= 1e-12 * float(np.abs(reference).max(initial=0.0)):
+        return float(mean <= 1e-12 * float(np.abs(reference).max(initial=0.0)))
     return float(stdtr(number - 1, -mean / spread))
 
 
@@ -185,9 +192,11 @@ def _weight_without(problem: Problem, quality: Quality, flagged: tuple[int, ...]
     )
     said = Expected(quality.expected.value[seen], quality.expected.plain[seen], quality.expected.shares)
     noise = noise_of(part, said)
+    if isinstance(noise, NumberNoise):
+        noise = replace(noise, misfit=quality.misfit)
     label = quality.assigned.labels[seen]
     weight = np.ones(len(problem.y))
-    weight[seen] = noise.weights(label, len(quality.assigned.names), quality.misfit)[domain, label]
+    weight[seen] = noise.weights(label, len(quality.assigned.names))[domain, label]
     return weight
 
 

@@ -62,17 +62,17 @@ class _Domain(DomainEstimator):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters; with `deep` also each hyper-parameter given, as `hyperparameters__name`."""
-        found: dict[str, Any] = super().get_params(deep=False)
+        params: dict[str, Any] = super().get_params(deep=False)
         if deep and isinstance(self.hyperparameters, Mapping):
-            found |= {f"{NESTED}{name}": value for name, value in self.hyperparameters.items()}
-        return found
+            params |= {f"{NESTED}{name}": value for name, value in self.hyperparameters.items()}
+        return params
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `hyperparameters__gamma=1` sets one hyper-parameter and keeps the others."""
         inner = {name.removeprefix(NESTED): value for name, value in params.items() if name.startswith(NESTED)}
         super().set_params(**{name: value for name, value in params.items() if not name.startswith(NESTED)})
         if inner:
-            self.hyperparameters = {**(self.hyperparameters or {}), **inner}  # a name that is none, `fit` refuses
+            self.hyperparameters = {**(self.hyperparameters or {}), **inner}  # `fit` refuses unknown names
         return self
 
 

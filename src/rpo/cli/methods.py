@@ -67,9 +67,9 @@ def methods(
 
 def _say_what_is_broken() -> None:
     """Print, on standard error, which installed packages with methods could not be loaded."""
-    from rpo.engine.plugins import installed
+    from rpo.engine.plugins import load_installed
 
-    for plugin, why in installed().items():
+    for plugin, why in load_installed().items():
         typer.echo(f"note: plugin {plugin!r} could not be loaded ({printable(why)})", err=True)
 
 
@@ -88,7 +88,7 @@ def _explain(name: str, as_json: bool) -> None:
 
     out = console()
     out.print(Text(f"{name} ({' and '.join(entry['tasks'])}, version {entry['version']})", style="bold"))
-    # The line begins with the method's name as people write it.
+    # The line begins with the method's usual name.
     out.print(Text(entry["summary"]))
     for title, text in (("Formula", entry["formula"]), ("Reference", entry["reference"])):
         out.print(Text(f"\n{title}", style="bold"))
@@ -104,7 +104,7 @@ def _explain(name: str, as_json: bool) -> None:
 def _sentences(entry: dict[str, Any]) -> list[str]:
     """Describe each hyper-parameter and option in a sentence, with default and range."""
     numbers = [
-        f"{name}: {value['words']} Default {default_words(value['default'])}, searched {value['range']}."
+        f"{name}: {value['words']} Default {format_default(value['default'])}, searched {value['range']}."
         for name, value in entry["hyperparameters"].items()
     ]
     options = [
@@ -115,10 +115,10 @@ def _sentences(entry: dict[str, Any]) -> list[str]:
     return numbers + options
 
 
-def default_words(value: float | None) -> str:
+def format_default(value: float | None) -> str:
     """Format a default.
 
-    >>> default_words(0.01), default_words(None)
+    >>> format_default(0.01), format_default(None)
     ('0.01', 'by formula')
     """
     return "by formula" if value is None else format(value, "g")
@@ -157,7 +157,7 @@ def _entry(method: "Method") -> dict[str, Any]:
 
 def _tunable(entry: dict[str, Any]) -> list[str]:
     numbers = [
-        f"{name}: {default_words(value['default'])} ({value['range']})"
+        f"{name}: {format_default(value['default'])} ({value['range']})"
         for name, value in entry["hyperparameters"].items()
         if name != "lr"
     ]

@@ -18,7 +18,7 @@ from rpo._table.columns import Column
 from rpo._table.table import Table
 from rpo.engine.data import Data, make_data
 from rpo.functional.losses import Task
-from rpo.grouping.strata import chosen_grouping
+from rpo.grouping.strata import choose_grouping
 from rpo_lab.data.real import load_real
 from rpo_lab.real.planting import CONFOUNDER, SETTINGS, plant
 from rpo_lab.runner.problems import Problem, problem
@@ -183,4 +183,4 @@ def _strata(table: str, setting: str, fold: int, rows: int, seed: int) -> NDArra
     """Choose the stratum of each training row as RPO's estimators do."""
     ready = make_fold(table, setting, fold, rows, seed).train
     everything = np.ones(len(ready.y), dtype=bool)
-    return found_strata(ready, everything, chosen_grouping("auto", classes=ready.task == "classification"), seed)
+    return found_strata(ready, everything, choose_grouping("auto", classes=ready.task == "classification"), seed)

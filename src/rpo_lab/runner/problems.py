@@ -40,14 +40,14 @@ KEPT_BYTES = 128 * 2**20
 PROBLEMS: dict[str, Callable[..., Problem]] = {}
 
 # Loaders that stand elsewhere, by the module that registers them: it is imported when one is asked for, in whichever
-# process, so that tables need no digits and digits no photos.
+# process, so that tables need no images.
 ELSEWHERE = {
     "table": "rpo._comparing.table_problem",
-    "colored": "rpo_lab.digit_problems",
-    "colored-twice": "rpo_lab.digit_problems",
-    "digits": "rpo_lab.digit_problems",
-    "photos": "rpo_lab.photo_problems",
-    "nico": "rpo_lab.photo_problems",
+    "colored": "rpo_lab.image_problems",
+    "colored-twice": "rpo_lab.image_problems",
+    "digits": "rpo_lab.image_problems",
+    "photos": "rpo_lab.image_problems",
+    "nico": "rpo_lab.image_problems",
     "real": "rpo_lab.real.folds",
 }
 
@@ -119,11 +119,16 @@ def _judged(data: DataSpec, seed: int) -> Problem:
     return judged(load(DataSpec(name=data.name, options=data.options), seed), data.judged, seed)
 
 
-def same_options(source: Callable[..., Any]) -> Callable[[Callable[..., Problem]], Callable[..., Problem]]:
-    """Give a loader the signature of the function it passes its options to."""
+def same_options(source: Callable[..., Any], **more: Any) -> Callable[[Callable[..., Problem]], Callable[..., Problem]]:
+    """Give a loader the options of the function it passes them to, and more with their defaults."""
 
     def decorate(loader: Callable[..., Problem]) -> Callable[..., Problem]:
-        loader.__signature__ = inspect.signature(source)  # type: ignore[attr-defined]
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        own = {name: inspect.Parameter(name, keyword, default=default) for name, default in more.items()}
+        options = {**inspect.signature(source).parameters, **own}
+        loader.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [option.replace(kind=keyword) for option in options.values()]
+        )
         return loader
 
     return decorate
