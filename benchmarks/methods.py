@@ -2,7 +2,7 @@
 
 import torch
 
-from benchmarks.ours import stepper, table
+from benchmarks.ours import make_stepper, table
 from benchmarks.timing import Row, medians, row
 from rpo.methods import methods
 
@@ -61,7 +61,7 @@ def rows(quick: bool = False) -> list[Row]:
     torch.set_num_threads(1)
     data = table(INPUTS, ROWS, DOMAINS)
     names = sorted(m.name for m in methods("binary"))
-    time = medians({name: stepper(name, data, HIDDEN) for name in names}, 7 if quick else 25, warm=3)
+    time = medians({name: make_stepper(name, data, HIDDEN) for name in names}, 7 if quick else 25, warm=3)
     found = []
     for name in names:
         passes, count = ARITHMETIC[name]

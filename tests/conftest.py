@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-from rpo._saving.folders import MANIFEST, manifest_of
+from rpo._saving.folders import MANIFEST, make_manifest
 from rpo.cli import main
 from rpo.engine.drawing import Seeded
 from rpo.exceptions import InputError
@@ -68,7 +68,7 @@ def reseal():
     def reseal(folder):
         small = (file for file in folder.iterdir() if file.is_file() and file.stat().st_size < 1 << 24)
         files = {file.name: file.read_bytes() for file in small if file.name != MANIFEST}
-        known = json.loads((folder / MANIFEST).read_bytes())["files"] | json.loads(manifest_of(files))["files"]
+        known = json.loads((folder / MANIFEST).read_bytes())["files"] | json.loads(make_manifest(files))["files"]
         (folder / MANIFEST).write_text(json.dumps({"format": 1, "files": known}))
 
     return reseal

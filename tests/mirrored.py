@@ -24,8 +24,8 @@ def mirrors_of(path: Path) -> Iterator[Path]:
 
     >>> [test.as_posix() for test in mirrors_of(Path("src/rpo/_stats/scale.py"))]
     ['src/rpo/_stats/scale.py', 'tests/stats/test_scale.py']
-    >>> [test.as_posix() for test in mirrors_of(Path("src/rpo_lab/severity.py"))]
-    ['src/rpo_lab/severity.py', 'tests/lab/test_severity.py']
+    >>> [test.as_posix() for test in mirrors_of(Path("src/rpo_lab/table1.py"))]
+    ['src/rpo_lab/table1.py', 'tests/lab/test_table1.py']
     """
     if path.parts[0] == "tests":
         yield from [path] if path.name.startswith("test_") else []

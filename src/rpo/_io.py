@@ -26,7 +26,7 @@ from rpo.exceptions import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-# What the command line, the estimators and the tables let a user choose from.
+# Choices of the command line, the estimators and the tables.
 Grouping = Literal["auto", "search", "class", "none"]
 Task = Literal["regression", "classification"]
 AskedTask = Literal["auto", "regression", "classification"]
@@ -34,7 +34,7 @@ Show = Literal["auto"] | bool
 
 TEMPORARY = re.compile(r"\.rpo-[0-9a-f]{16}\.partial")
 PIPE_WIDTH = 160
-PATIENCE = 2.0  # seconds after which a person wants to know how long it will take
+PATIENCE = 2.0  # seconds before a bar appears
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
@@ -47,8 +47,7 @@ def write_whole(path: Path, content: bytes | str) -> None:
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary file that replaces `path` once it is on disk; if that fails nothing is left.
 
-    It is in the same folder, under a name that nobody can guess and that nothing had before. Neither it nor `path` is
-    ever followed where it is a link.
+    It is in the same folder, under a new random name. Neither it nor `path` is followed if it is a link.
     """
     temporary = path.with_name(f".rpo-{secrets.token_hex(8)}.partial")
     try:
@@ -83,19 +82,19 @@ def read_regular(path: Path, most: int) -> bytes:
     rpo.exceptions.InputError: /dev/null is not a regular file
     """
     try:
-        # Not to follow a link, nor to wait for somebody to write into a FIFO.
+        # Neither follow a link nor wait for a writer of a FIFO.
         number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         link = error.errno == errno.ELOOP
         raise InputError(f"{path} {'is a link' if link else f'cannot be read ({error.strerror})'}") from None
     try:
-        found = os.fstat(number)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(number)
+        if not stat.S_ISREG(status.st_mode):
             raise InputError(f"{path} is not a regular file")
-        if found.st_size > most:
-            raise InputError(f"{path} has {found.st_size:,} bytes, more than {most:,}")
+        if status.st_size > most:
+            raise InputError(f"{path} has {status.st_size:,} bytes, more than {most:,}")
         with open(number, "rb", closefd=False) as file:
-            return file.read(found.st_size)  # not `most`: as much memory would be taken at once
+            return file.read(status.st_size)  # not `most`, which would be allocated at once
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror})") from None
     finally:
@@ -109,8 +108,8 @@ def check_not_input(out: Path | None, option: str, *inputs: Path) -> None:
     Traceback (most recent call last):
     rpo.exceptions.InputError: --out /tmp/../tmp is the input file: choose another path
     """
-    for given in inputs:
-        if out is not None and out.exists() and given.exists() and out.samefile(given):
+    for path in inputs:
+        if out is not None and out.exists() and path.exists() and out.samefile(path):
             raise InputError(f"{option} {out} is the input file: choose another path")
 
 
@@ -136,7 +135,7 @@ def hold(folder: Path, option: str) -> Iterator[None]:
         regular = stat.S_ISREG(os.fstat(number).st_mode)
         holder = os.pread(number, 32, 0).decode(errors="replace").strip() if regular else ""
         try:
-            # A record lock: the system drops it with the process, however that ends, and no child inherits it.
+            # A record lock: the system releases it when the process ends, in any way, and no child inherits it.
             fcntl.lockf(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise InputError(
@@ -159,8 +158,8 @@ def console() -> "Console":
     """Return the console for results: as wide as the window; in a pipe, wide enough that no cell is cut."""
     from rich.console import Console
 
-    found = Console()
-    return found if found.is_terminal else Console(width=PIPE_WIDTH)
+    terminal = Console()
+    return terminal if terminal.is_terminal else Console(width=PIPE_WIDTH)
 
 
 def printable(text: str) -> str:
@@ -200,6 +199,15 @@ def p_equals(p: float) -> str:
     return f"p = {p_text(p)}".replace("= <", "<")
 
 
+def list_choices(names: Sequence[str]) -> str:
+    """Join the names of which one can be chosen.
+
+    >>> list_choices(["a", "b", "c"])
+    'a, b or c'
+    """
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
 def few(names: Sequence[str], most: int) -> str:
     """List the first names, and how many more there are.
 
@@ -214,8 +222,8 @@ def few(names: Sequence[str], most: int) -> str:
 def one_thread() -> Iterator[None]:
     """Run linear algebra and trees in the calling thread alone, while the context lasts.
 
-    Trees count their threads for each caller. Linear algebra has one number for the process: of several Python threads
-    at once, the first sets and restores it.
+    Trees count their threads per caller. Linear algebra has one setting for the process: of several Python threads, the
+    first sets and restores it.
 
     >>> with one_thread():
     ...     pass
@@ -227,7 +235,7 @@ def one_thread() -> Iterator[None]:
 class Bar:
     """A progress bar; on a terminal (or with `show=True`) it appears after two seconds, or after `patience`.
 
-    With a `unit` it says how many of these are done in a second; those `done` before do not count for that.
+    With a `unit` it shows the rate per second; those `done` before are not counted in the rate.
     """
 
     def __init__(
@@ -261,7 +269,7 @@ class Bar:
         rate = (TextColumn("{task.fields[rate]}"),) if self.unit else ()
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *rate, TimeRemainingColumn())
         console = Console(stderr=True)
-        # A terminal is left clean; a log keeps the last state.
+        # The bar disappears from a terminal; a log keeps its last state.
         bar = Progress(*columns, console=console, transient=console.is_terminal)
         self.task = bar.add_task(self.label, total=self.total, completed=self.done, rate="")
         bar.start()

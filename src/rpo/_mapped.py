@@ -38,7 +38,7 @@ def is_mapped(array: object) -> bool:
 def on_disk(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """Create an array of zeros in a nameless file of the temporary folder (`TMPDIR`), deleted with the array.
 
-    The space is taken at once: a disk that fills up later would end the process without a word.
+    The space is reserved at once: a full disk would otherwise kill the process later, without a message.
     """
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
     try:

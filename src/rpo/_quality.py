@@ -13,12 +13,14 @@ from rpo._io import AskedTask, Grouping, Show, Task, one_thread
 from rpo._judging.arguments import prepare_arguments
 from rpo._judging.evidence import look, told
 from rpo._judging.judgement import Judgement
+from rpo._public import public
 from rpo._table.table import FEWEST_ROWS, Table
 from rpo.exceptions import InputError
 
 __all__ = ["Quality", "judge", "quality"]
 
 
+@public
 class Quality(Judgement):
     __doc__ = Judgement.__doc__
 
@@ -37,6 +39,7 @@ class Quality(Judgement):
         write_report(self, Path(path), title=title)
 
 
+@public
 def quality(
     X: ArrayLike | pd.DataFrame,
     y: ArrayLike | None = None,

@@ -20,7 +20,7 @@ from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
 import rpo
-from rpo._saving.folders import MANIFEST, manifest_of
+from rpo._saving.folders import MANIFEST, make_manifest
 from tests.fuzzing.cells import TEXTS, Rng, cell, damaged, one_of
 from tests.fuzzing.harness import command, watched
 
@@ -174,7 +174,7 @@ def reseal(model: Path) -> None:
             files[file.name] = file.read_bytes()
     there = model / MANIFEST
     if not there.exists() or (there.is_file() and not there.is_symlink()):  # else the manifest itself is the attack
-        there.write_bytes(manifest_of(files))
+        there.write_bytes(make_manifest(files))
 
 
 # --- by accident ------------------------------------------------------------------------------------------------------

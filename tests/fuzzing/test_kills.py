@@ -19,7 +19,7 @@ import rpo
 from rpo._comparing.table_problem import read_arrays
 from rpo._models.table_files import load_model
 from rpo._models.table_model import predict_table
-from rpo._saving.folders import foreign
+from rpo._saving.folders import find_foreign
 from rpo._table.reading import read_table
 
 ROOT = Path(__file__).parents[2]
@@ -114,7 +114,7 @@ def no_temporaries(folder):
     return not list(folder.rglob("*.partial")) and not list(folder.rglob("*.corrupt"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_twenty_kills_of_a_comparison(tmp_path, capsys):
     compare = [
         "compare",
@@ -170,7 +170,7 @@ def test_twenty_kills_of_a_comparison(tmp_path, capsys):
     assert late >= 14
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_fifteen_kills_of_a_fit(tmp_path, capsys):
     """Over an older model, with checkpoints: the old or the new model is there, and the training goes on."""
     fit = ["fit", tmp_path / "t.csv", "-t", "y", "-d", "d", "-m", "rpo", "--every", "0"]
@@ -187,7 +187,7 @@ def test_fifteen_kills_of_a_fit(tmp_path, capsys):
     def check(place):
         said = predicted(place)
         assert np.array_equal(said, old) or np.array_equal(said, new), "the model is neither the old nor the new one"
-        assert foreign(place / "model") is None
+        assert find_foreign(place / "model") is None
         return dict.fromkeys((place / "training").glob("**/*.safetensors"))
 
     def finished(place):
@@ -210,7 +210,7 @@ def test_fifteen_kills_of_a_fit(tmp_path, capsys):
     assert late >= 10
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_fifteen_kills_of_saving(tmp_path, capsys):
     """A network and trees saved to one place in turn: one of the two is always there, whole."""
     kinds = []
@@ -226,13 +226,13 @@ def test_fifteen_kills_of_saving(tmp_path, capsys):
             X = pd.read_csv(tmp_path / "t.csv")[["x", "z"]].to_numpy() if X is None else X
             model = rpo.load(tmp_path / "model")
             assert np.isfinite(model.predict(X)).all()
-            assert foreign(tmp_path / "model") is None
+            assert find_foreign(tmp_path / "model") is None
             kinds.append(type(model).__name__)
     with capsys.disabled():
         print(f"\nsave: 15 kills, all after the first; found {sorted(kinds)}")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ten_kills_of_fetching(tmp_path, capsys):
     cache = tmp_path / "cache"
 

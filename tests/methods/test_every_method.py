@@ -14,7 +14,7 @@ import rpo.methods
 from rpo import DomainClassifier, DomainRegressor
 from rpo.engine import Config, make_data, mlp, train
 from rpo.engine.stack import Stack
-from rpo.engine.training import Preparation, begin, net_of
+from rpo.engine.training import Preparation, begin, make_net
 from rpo.exceptions import InputError, OneRowWarning
 from rpo.methods import get_method, methods
 from rpo.methods.terms import risk
@@ -92,7 +92,7 @@ def gradient(name, task, numbers, step=95):
     filled, options = method.fill({**numbers, **options_of(name), **REMEMBERS.get(name, {})})
     hp = {n: torch.full((1,), v, dtype=torch.float64) for n, v in filled.items()}
     run = Preparation(data, [0], hp, options, build(task), config)
-    net = net_of(method, build(task), data.n_domains, data.n_classes, options)
+    net = make_net(method, build(task), data.n_domains, data.n_classes, options)
     now = begin(method, net, run)
     stack = Stack(method, net, data, [0], hp, options, config)
     state = now.state

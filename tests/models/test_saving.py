@@ -10,15 +10,18 @@ import pandas as pd
 import pytest
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.preprocessing import StandardScaler
 
 import rpo
 from rpo import QualityClassifier, QualityRegressor
-from rpo._learners.stack import lightgbm, linear, trees
-from rpo._models.model_files import files_of
+from rpo._learners.learners import Additive, AdditiveClassifier, AnchorLine
+from rpo._learners.stack import constant, lightgbm, linear, trees
+from rpo._models.model_files import encode_model
 from rpo._saving.folders import write_folder
-from rpo._saving.packing import packed, unpacked
+from rpo._saving.registry import decode, encode
 from rpo.exceptions import InputError
 
 RNG = np.random.default_rng(0)
@@ -61,16 +64,31 @@ def test_classes_have_the_same_probabilities_after_loading(name, classes, tmp_pa
 
 
 @pytest.mark.parametrize("n_classes", [0, 2, 3])
-def test_every_learner_of_the_stack_comes_back_as_it_was(n_classes):
+def test_every_learner_comes_back_as_it_was(n_classes):
     """Whatever its share in a stack: those of no share are not saved, so each is looked at by itself."""
     y = np.unique(CLASSES[n_classes], return_inverse=True)[1] if n_classes else NUMBER
-    forest = ExtraTreesClassifier if n_classes else ExtraTreesRegressor
-    every = (linear(n_classes > 0), trees(n_classes > 0, 0), lightgbm(n_classes > 0, 0), forest(10, random_state=0))
+    classes = n_classes > 0
+    forest = ExtraTreesClassifier if classes else ExtraTreesRegressor
+    every = [linear(classes), trees(classes, 0), lightgbm(classes, 0), forest(10, random_state=0), constant(classes)]
+    every += [AdditiveClassifier()] if classes else [Additive(), Additive(trees=False), AnchorLine()]
     for learner in every:
         learner.fit(X, y)
-        back = unpacked(*packed(learner), X.shape[1])
-        which = "predict_proba" if n_classes else "predict"
-        np.testing.assert_allclose(getattr(back, which)(NEW), getattr(learner, which)(NEW), rtol=1e-10, atol=1e-15)
+        kind, arrays = encode(learner)
+        back = decode(kind, arrays, X.shape[1])
+        which = "predict_proba" if classes else "predict"
+        np.testing.assert_allclose(getattr(back, which)(NEW), getattr(learner, which)(NEW), rtol=1e-12, atol=1e-15)
+        again, same = encode(back)
+        assert again == kind
+        assert {name: values.tobytes() for name, values in same.items()} == {
+            name: np.asarray(values).tobytes() for name, values in arrays.items()
+        }
+
+
+def test_lines_and_constants_come_back_as_scikit_learns_own():
+    y = CLASSES[3] // 7
+    back = decode(*encode(linear(True).fit(X, y)), X.shape[1])
+    assert [type(step) for step in back] == [StandardScaler, LogisticRegression]
+    assert type(decode(*encode(constant(True).fit(X, y)), X.shape[1])) is DummyClassifier
 
 
 def test_frames_and_networks_come_back(tmp_path):
@@ -101,13 +119,13 @@ def test_an_estimator_of_ones_own_is_refused(tmp_path):
 
 @pytest.fixture(scope="module")
 def files():
-    return files_of(QualityRegressor("auto", **QUICK).fit(X, NUMBER, domains=DOMAINS))
+    return encode_model(QualityRegressor("auto", **QUICK).fit(X, NUMBER, domains=DOMAINS))
 
 
 @pytest.fixture(scope="module")
 def forest():
     """The files of a model that is trees alone."""
-    return files_of(QualityRegressor("trees", **QUICK).fit(X, NUMBER, domains=DOMAINS))
+    return encode_model(QualityRegressor("trees", **QUICK).fit(X, NUMBER, domains=DOMAINS))
 
 
 def _card(files, **changes):
@@ -139,6 +157,11 @@ def _back(left):
         (lambda f: _card(f, parts=[]), "the learners"),
         (lambda f: _card(f, parts=[{"name": "a", "kind": "pickle", "share": 1.0}]), "unknown kind of learner 'pickle'"),
         (lambda f: _card(f, columns=[{"name": "a", "kind": "code"}]), "not a complete model"),
+        (lambda f: _card(f, columns=[dict.fromkeys(map(str, range(300_000)), 0)]), "columns.0.0: Extra inputs"),
+        (
+            lambda f: _card(f, columns=[{"name": "a", "kind": "category", "categories": [0] * 300_000}]),
+            "a valid string",
+        ),
         (lambda f: _card(f, n_features_in=None), "not a complete model"),
         (lambda f: _card(f, parameters={"estimator": "trees", "hook": "x"}), "not a complete model"),
         (lambda f: {**f, "model.json": b"[" * 100_000}, "cannot be read"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from rpo._models.table_files import card_text
+from rpo._models.table_files import make_readme
 from rpo._models.table_model import fit_table
 from rpo._table import prepare
 
@@ -36,7 +36,7 @@ def test_rpo_has_its_scales_mended_and_no_feature_is_dropped():
     assert type(model.estimator).__name__ == "RPORegressor"
     assert model.estimator.penalties_.scheme == "calibrated"
     assert NOTE not in model.notes
-    assert card_text(model).startswith("# y by rpo\n")
+    assert make_readme(model).startswith("# y by rpo\n")
 
 
 def test_where_a_domain_is_noisier_its_rows_count_less_and_rpo_names_it_first():
@@ -47,5 +47,5 @@ def test_where_a_domain_is_noisier_its_rows_count_less_and_rpo_names_it_first():
     model = fit_table(ready, method="linear")
     assert ALIKE not in model.notes
     assert "rows get less weight, because they are noisier than the others" in " ".join(model.notes)
-    lines = card_text(fit_table(ready, method="rpo", steps=100)).splitlines()
+    lines = make_readme(fit_table(ready, method="rpo", steps=100)).splitlines()
     assert lines[lines.index("|---|---:|---:|") + 1].split()[1] == "2"

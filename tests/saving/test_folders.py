@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rpo._saving.folders import MANIFEST, check_place, foreign, read_folder, write_folder
+from rpo._saving.folders import MANIFEST, check_place, find_foreign, read_folder, write_folder
 from rpo.exceptions import InputError
 
 FILES = {"a.txt": b"one", "b.bin": bytes(range(256))}
@@ -75,7 +75,7 @@ def test_ours_is_replaced_whole_and_an_empty_folder_is_filled(folder, tmp_path):
     write_folder(tmp_path / "empty", FILES)
     assert read_folder(tmp_path / "empty", LIMITS) == FILES
     assert sorted(os.listdir(tmp_path)) == ["empty", "model"]
-    assert foreign(tmp_path / "empty") is None
+    assert find_foreign(tmp_path / "empty") is None
 
 
 def test_a_file_or_a_link_at_the_place_is_refused(folder, tmp_path):

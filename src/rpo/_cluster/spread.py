@@ -1,6 +1,6 @@
 """Distribution of work over a Dask cluster; pieces of a lost worker are repeated, other failures are one-line errors.
 
-Nothing heavy is imported here: what the work needs comes with it.
+Nothing heavy is imported here; the work brings its own imports.
 """
 
 import asyncio
@@ -38,31 +38,29 @@ def on_cluster(
         with connect(address) as client:
             with scheduler_needed(address, go_on):
                 check_workers(client, address)
-                # A piece of work itself, so that it is made again should its worker be lost; it is sent once.
+                # A task itself, so that it is repeated if its worker is lost; it is sent once.
                 sent = client.submit(_itself, work, pure=False)
-            yield from mapped(client, _applied, pieces, address, "part", go_on, {"work": sent})
+            yield from map_pieces(client, _apply, pieces, address, "part", go_on, {"work": sent})
 
     return spread
 
 
-def mapped(
+def map_pieces(
     client: "Client",
     work: Callable[..., Done],
     pieces: Sequence[Any],
     address: str,
     what: str,
     go_on: str = GO_ON,
-    given: Mapping[str, Any] | None = None,
+    arguments: Mapping[str, Any] | None = None,
 ) -> Iterator[tuple[int, Done]]:
     """Apply `work` to pieces on a cluster; yield the number and the result of each, in order of completion.
 
-    `what` is the name of a piece in error messages.
-
-    `given` are further arguments of the work, which may be futures.
+    `what` is the name of a piece in error messages, `arguments` are further arguments of the work, possibly futures.
     """
     done: Queue[Any] = Queue()
     with scheduler_needed(address, go_on):
-        futures = client.map(work, pieces, pure=False, **(given or {}))
+        futures = client.map(work, pieces, pure=False, **(arguments or {}))
     place = {future.key: number for number, future in enumerate(futures)}
     for future in futures:
         future.add_done_callback(done.put)  # type: ignore[no-untyped-call]
@@ -70,8 +68,8 @@ def mapped(
     for _ in futures:
         with scheduler_needed(address, go_on):
             future = waiting.for_one_of(done)
-            found: Done = _outcome(future, address, what, go_on)
-        yield place[future.key], found
+            result: Done = _result_of(future, address, what, go_on)
+        yield place[future.key], result
 
 
 @contextmanager
@@ -91,14 +89,14 @@ def scheduler_needed(address: str, go_on: str = GO_ON) -> Iterator[None]:
 def check_workers(client: "Client", address: str) -> None:
     """Check that every worker has this version of RPO; say so if there is none yet (a queue may take time)."""
     ours = version("rpo")
-    found = client.run(_version, on_error="return")
-    for worker, theirs in found.items():
+    versions = client.run(_version, on_error="return")
+    for worker, theirs in versions.items():
         if theirs != ours:
             has = f"rpo {theirs}" if isinstance(theirs, str) else f"no rpo ({type(theirs).__name__}: {theirs})"
             raise InputError(
                 f"worker {worker} has {has}, but this is rpo {ours}: install the same version on all workers"
             )
-    if not found:
+    if not versions:
         print(f"rpo: the cluster at {address} has no workers yet; waiting for one", file=sys.stderr)
 
 
@@ -107,11 +105,11 @@ def _version() -> str:
 
 
 class _Waiting:
-    """Waits for results, but not for workers that will not come back."""
+    """Queue of results that gives up once all workers have been gone for a while."""
 
     def __init__(self, client: "Client", address: str, go_on: str) -> None:
         self.client, self.address, self.go_on = client, address, go_on
-        self.seen: float | None = None  # when there last was a worker
+        self.seen: float | None = None  # time at which there last was a worker
 
     def for_one_of(self, done: "Queue[Any]") -> Any:
         """Return the next future that is done, successful or not."""
@@ -128,14 +126,14 @@ class _Waiting:
                     ) from None
 
 
-def _outcome(future: Any, address: str, what: str, go_on: str) -> Any:
+def _result_of(future: Any, address: str, what: str, go_on: str) -> Any:
     """Return the result of a piece, or raise a one-line error if it failed."""
     from distributed import KilledWorker
 
     if future.cancelled() or future.status == "lost":
         raise asyncio.CancelledError
     error = future.exception()
-    found = future.result() if error is None else None  # fetched through the scheduler
+    result = future.result() if error is None else None  # fetched through the scheduler
     if isinstance(error, KilledWorker):
         raise TrainingError(
             f"a {what} was abandoned after {error.allowed_failures + 1} workers died running it, "
@@ -144,7 +142,7 @@ def _outcome(future: Any, address: str, what: str, go_on: str) -> Any:
     if error is not None:
         raise TrainingError(f"a worker of {address} failed ({type(error).__name__}: {error}): {go_on}")
     future.release()
-    return found
+    return result
 
 
 _one_at_a_time = threading.Lock()
@@ -154,7 +152,7 @@ def _itself(work: Callable[[Piece], Done]) -> Callable[[Piece], Done]:
     return work
 
 
-def _applied(piece: Any, work: Callable[[Any], Any]) -> Any:
+def _apply(piece: Any, work: Callable[[Any], Any]) -> Any:
     """Apply the work to one piece on a worker, one piece at a time even if the worker has several threads."""
     with _one_at_a_time:
         return work(piece)

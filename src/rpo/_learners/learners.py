@@ -19,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from rpo._learners import NAMED
 from rpo._learners.bases import Basis, Binned, Coarse, Columns, chosen_products, linear_part, with_products
 from rpo._mapped import blocks
 from rpo._stats.ridge import Array, Moments, Ridge, gcv_ridge, moments, ridge_of
@@ -29,7 +30,6 @@ HARDLY = 1e-6  # deviation of a column of a basis below which rounding alone wou
 MOST_COEFFICIENTS = 600
 TREES, RATE = 40, 0.15  # of boosted trees in a judgement: they are fitted dozens of times
 MANY_CLASSES = 5  # more, and learners are taken whose time hardly grows with their number
-NAMED = ("auto", "linear", "trees", "network")
 Factory = Callable[..., Any]  # of networks, by name; what is above this package hands it down
 
 

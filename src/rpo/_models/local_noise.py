@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from rpo._learners.crossfit import cross_predict
 from rpo._learners.learners import boosted
 from rpo._learners.stack import fit_learner
-from rpo._saving.packing import packed, under, unpacked, within
+from rpo._saving.card import add_prefix, select_prefix
+from rpo._saving.nodes import BinnedBoosted
 from rpo._stats.conformal import conformal_quantile, row_mass
 from rpo._stats.ridge import Array
 from rpo.grouping.folds import Folds
@@ -44,7 +45,7 @@ class LocalNoise:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """To be saved."""
-        trees = {} if self.power == 0 else under("noise", packed(self.trees)[1])
+        trees = {} if self.power == 0 else add_prefix("noise", self.trees.arrays())
         return {"noise": np.array([self.power, self.centre, self.low, self.high]), **trees}
 
     @classmethod
@@ -57,7 +58,7 @@ class LocalNoise:
         # Beyond these widths could not be told from none or from infinity.
         if power not in (0.0, *POWERS) or not -100 <= low - centre <= high - centre <= 100:
             raise ValueError("the local noise is out of range")
-        trees = None if power == 0 else unpacked("boosted trees", within("noise", arrays), inputs)
+        trees = None if power == 0 else BinnedBoosted.read(select_prefix("noise", arrays), inputs)
         return cls(power, centre, low, high, trees)
 
 
@@ -97,7 +98,7 @@ def local_noise(
         return one, FLAT
     trees = fit_learner(TREES, X, log, weight, domain)
     # As it will come back from a folder: intervals are then the same to the last bit.
-    return scale, LocalNoise(power, centre, low, high, unpacked(*packed(trees), X.shape[1]))
+    return scale, LocalNoise(power, centre, low, high, BinnedBoosted.convert(trees))
 
 
 def _misfit(error: Array, scale: Array, domain: NDArray[np.intp]) -> Array:

@@ -3,54 +3,53 @@
 
 import os
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load as load_arrays
-from safetensors.numpy import save as save_arrays
 from sklearn.utils.validation import check_is_fitted
 
-from rpo._io import words_of
-from rpo._learners.stack import Stack, outputs
+from rpo._learners.stack import Stack
 from rpo._models.adapting import Adaptation
 from rpo._models.quality_estimators import QualityClassifier, QualityRegressor
 from rpo._models.reference import arrays_of, read_reference
 from rpo._saving.card import (
+    CARD,
+    FORMAT,
     LIMITS,
-    WRONG,
-    card_bytes,
-    check_format,
-    column,
-    is_float,
-    plain,
+    WEIGHTS,
+    Arrays,
+    add_prefix,
+    check_complete,
+    check_outputs,
+    decode_column,
+    decode_frame,
+    decode_value,
+    encode_column,
+    encode_frame,
+    encode_labels,
+    encode_value,
+    make_files,
     read_card,
-    read_column,
-    read_labels,
-    read_table,
-    table,
-    versions,
+    read_columns,
+    restore_labels,
+    select_prefix,
 )
-from rpo._saving.folders import read_folder, write_folder
-from rpo._saving.packing import packed, under, unpacked, within
-from rpo._table.columns import Column, check_columns, names_of
-from rpo.exceptions import InputError
+from rpo._saving.folders import read_folder
+from rpo._saving.registry import decode, encode, unknown_class
+from rpo._table.columns import check_columns, names_of
 
-FORMAT = 2  # 2: what held-out domains showed, for intervals, checks and adapting
 CLASSES: dict[str, Any] = {kind.__name__: kind for kind in (QualityRegressor, QualityClassifier)}
 LABELS = ("domains_", "classes_", "feature_names_in_")
-TABLES = ("decision_", "expected_error_", "dropped_")
+FRAMES = ("decision_", "expected_error_", "dropped_")
 REFERENCE, ADAPTATION = "reference", "adaptation"
 NETWORK = "network"
-NETWORK_FILES = {"network.json": "model.json", "network.safetensors": "weights.safetensors"}
+NETWORK_FILES = {"network.json": CARD, "network.safetensors": WEIGHTS}
 
 Quality = QualityRegressor | QualityClassifier
-
-
-def save(model: Quality, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model to a new folder, or over one with a saved model and nothing else; whole or not at all."""
-    write_folder(path, files_of(model))
 
 
 def load(path: str | os.PathLike[str], *, module: Any = None, made_by: str = "save") -> Any:
@@ -81,154 +80,138 @@ def load(path: str | os.PathLike[str], *, module: Any = None, made_by: str = "sa
     ...     bool((rpo.load(folder + "/model").predict(X) == model.predict(X)).all())
     True
     """
-    folder = Path(path)
-    card = read_card(read_folder(folder, LIMITS, made_by=made_by)["model.json"], folder)
-    if card["class"] in CLASSES:
-        return from_folder(folder, made_by=made_by)
-    from rpo._networks import load as load_network
-
-    return load_network(folder, module=module)
+    return decode_model(read_folder(path, LIMITS, made_by=made_by), Path(path), module=module, made_by=made_by)
 
 
-def from_folder(folder: Path, *, made_by: str = "save") -> Quality:
-    """The Quality model in a folder, once everything about it was checked."""
-    files = read_folder(folder, LIMITS, made_by=made_by)
-    card = read_card(files["model.json"], folder)
-    check_format(card, FORMAT, folder)
-    try:
-        network = None
-        if any(part["kind"] == NETWORK for part in card["parts"]):
-            network = _network(folder, made_by)
-        return _restored(card, load_arrays(files["weights.safetensors"]), network)
-    except InputError:
-        raise
-    except WRONG as error:
-        raise InputError(f"{folder} is not a complete model ({words_of(error)}): save it again") from None
+def encode_model(model: Any) -> dict[str, bytes]:
+    """Return the content of each file of a fitted model by its name."""
+    if not isinstance(model, Quality):
+        from rpo._networks.network_files import encode_network
 
-
-def files_of(model: Quality) -> dict[str, bytes]:
-    """What a saved model consists of: the content of each file by its name."""
+        return encode_network(model)
     check_is_fitted(model, "estimator_")
     if not isinstance(model.estimator, str):
-        raise InputError(
-            f"a {type(model.estimator).__name__} cannot be saved without pickle: use a named estimator "
-            "(auto, linear, trees, network or a method), or pickle the model"
-        )
-    arrays: dict[str, NDArray[Any]] = {"kept": np.asarray(model.kept_, dtype=np.int64)}
-    arrays |= under(REFERENCE, arrays_of(model.reference_))
+        raise unknown_class(model.estimator)
+    parts, arrays, files = _encode_learners(model)
+    arrays |= {"kept": np.asarray(model.kept_, dtype=np.int64), **add_prefix(REFERENCE, arrays_of(model.reference_))}
     if model.adaptation_ is not None:
-        arrays |= under(ADAPTATION, model.adaptation_.arrays())
-    files, parts = dict[str, bytes](), []
-    for place, (name, part) in enumerate(_parts(model).items()):
-        if hasattr(part, "params_"):  # a network
-            from rpo._networks.network_files import files_of as network_files
-
-            made = network_files(part)
-            files |= {ours: made[theirs] for ours, theirs in NETWORK_FILES.items()}
-            kind = NETWORK
-        else:
-            kind, numbers = packed(part)
-            arrays |= under(str(place), numbers)
-        parts.append({"name": name, "kind": kind, "share": model.shares_[name]})
+        arrays |= add_prefix(ADAPTATION, model.adaptation_.arrays())
     card = {
         "format": FORMAT,
         "class": type(model).__name__,
-        "parameters": {name: _parameter(name, value) for name, value in model.get_params(deep=False).items()},
-        "columns": [one.model_dump() for one in model.columns_],
+        "parameters": {name: _encode_parameter(name, value) for name, value in model.get_params(deep=False).items()},
+        "columns": [column.model_dump() for column in model.columns_],
         "left_out": model.left_out_,
         "not_features": list(model.not_features_),
         "n_features_in": model.n_features_in_,
         "candidate": model.candidate_,
         "weighted": model.weighted_,
         "parts": parts,
-        "labels": {name: column(name, getattr(model, name)) for name in LABELS if hasattr(model, name)},
-        "tables": {name: table(getattr(model, name)) for name in TABLES},
-        "versions": versions("rpo", "numpy", "scikit-learn"),
+        "labels": encode_labels(model, LABELS),
+        "tables": {name: encode_frame(getattr(model, name)) for name in FRAMES},
+        "versions": {name: version(name) for name in ("rpo", "numpy", "scikit-learn")},
     }
-    files["model.json"] = card_bytes(card)
-    files["weights.safetensors"] = save_arrays({name: np.array(values, order="C") for name, values in arrays.items()})
-    return files
+    return {**files, **make_files(card, arrays)}
 
 
-def _parts(model: Quality) -> Mapping[str, Any]:
-    """The learners that make up a model, by name."""
-    if isinstance(model.estimator_, Stack):
-        return model.estimator_.parts
-    return {next(iter(model.shares_)): model.estimator_}
+def decode_model(files: Mapping[str, bytes], folder: Path, *, module: Any = None, made_by: str = "save") -> Any:
+    """Return the model that files hold, once everything about it was checked.
+
+    `folder` is where they come from; the files of a network within the model are read from there.
+    """
+    card = read_card(files[CARD], folder)
+    if card["class"] not in CLASSES:
+        from rpo._networks.network_files import decode_network
+
+        return decode_network(files, folder, module=module)
+    with check_complete(folder):
+        has_network = any(part["kind"] == NETWORK for part in card["parts"])
+    network = _read_network(folder, made_by) if has_network else None
+    with check_complete(folder):
+        return _restore(card, load_arrays(files[WEIGHTS]), network)
 
 
-def _parameter(name: str, value: Any) -> Any:
+def _encode_learners(model: Quality) -> tuple[list[dict[str, Any]], Arrays, dict[str, bytes]]:
+    """Return what the card says of the learners of a model, their arrays, and the files of a network."""
+    parts, arrays, files = [], Arrays(), dict[str, bytes]()
+    single = {next(iter(model.shares_)): model.estimator_}
+    learners = model.estimator_.parts if isinstance(model.estimator_, Stack) else single
+    for place, (name, learner) in enumerate(learners.items()):
+        kind = NETWORK
+        if hasattr(learner, "params_"):
+            content = encode_model(learner)
+            files = {ours: content[theirs] for ours, theirs in NETWORK_FILES.items()}
+        else:
+            kind, numbers = encode(learner)
+            arrays |= add_prefix(str(place), numbers)
+        parts.append({"name": name, "kind": kind, "share": model.shares_[name]})
+    return parts, arrays, files
+
+
+def _read_network(folder: Path, made_by: str) -> Any:
+    files = read_folder(folder, {ours: LIMITS[theirs] for ours, theirs in NETWORK_FILES.items()}, made_by=made_by)
+    from rpo._networks.network_files import decode_network
+
+    return decode_network({theirs: files[ours] for ours, theirs in NETWORK_FILES.items()}, folder)
+
+
+def _encode_parameter(name: str, value: Any) -> Any:
     if name == "class_weight" and isinstance(value, Mapping):  # classes need not be text, as JSON's names are
-        return [column(name, np.array(list(value))), [float(one) for one in value.values()]]
-    return plain(name, value)
+        return [encode_column(name, np.array(list(value))), [float(weight) for weight in value.values()]]
+    return encode_value(name, value)
 
 
-def _read_parameter(name: str, value: Any) -> Any:
+def _decode_parameter(name: str, value: Any) -> Any:
     if name == "class_weight" and isinstance(value, list):
-        return dict(zip(read_column(value[0]).tolist(), value[1], strict=True))
-    return float(value["float"]) if is_float(value) else value
+        return dict(zip(decode_column(value[0]).tolist(), value[1], strict=True))
+    return decode_value(value)
 
 
-def _network(folder: Path, made_by: str) -> Any:
-    from rpo._networks.network_files import from_files
-
-    limits = {ours: LIMITS[theirs] for ours, theirs in NETWORK_FILES.items()}
-    files = read_folder(folder, limits, made_by=made_by)
-    return from_files({theirs: files[ours] for ours, theirs in NETWORK_FILES.items()}, folder)
-
-
-def _restored(card: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], network: Any) -> Quality:
-    model: Quality = CLASSES[card["class"]](
-        **{name: _read_parameter(name, value) for name, value in card["parameters"].items()}
-    )
-    model.columns_ = tuple(Column.model_validate(one) for one in card["columns"])
+def _restore(card: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], network: Any) -> Quality:
+    parameters = {name: _decode_parameter(name, value) for name, value in card["parameters"].items()}
+    model: Quality = CLASSES[card["class"]](**parameters)
+    model.columns_ = read_columns(card["columns"])
     check_columns(model.columns_)
+    model.features_ = np.asarray(names_of(model.columns_)[0], dtype=object)
     model.left_out_ = {str(name): str(reason) for name, reason in card["left_out"].items()}
     model.not_features_ = tuple(map(str, card["not_features"]))
     model.n_features_in_ = int(card["n_features_in"])
     model.candidate_, model.weighted_ = str(card["candidate"]), bool(card["weighted"])
-    for name, saved in card["labels"].items():
-        if name in LABELS:
-            setattr(model, name, read_labels(name, saved))
-    for name in TABLES:
-        setattr(model, name, read_table(card["tables"][name]))
-    names = names_of(model.columns_)[0]
-    model.features_ = np.asarray(names, dtype=object)
-    kept = np.asarray(arrays["kept"])
-    if kept.dtype != np.int64 or kept.ndim != 1 or (np.diff(kept) <= 0).any():
-        raise ValueError("the kept features are not valid")
-    if len(kept) == 0 or kept[0] < 0 or kept[-1] >= len(names):
-        raise ValueError("the kept features do not match the columns")
-    model.kept_ = kept.astype(np.intp)
+    model.quality_ = None
+    restore_labels(model, card["labels"], LABELS)
+    for name in FRAMES:
+        setattr(model, name, decode_frame(card["tables"][name]))
+    model.kept_ = _read_kept(arrays, len(model.features_))
     classes = len(getattr(model, "classes_", ()))
     if (classes >= 2) != isinstance(model, QualityClassifier) or len(np.unique(model.domains_.astype(str))) == 0:
         raise ValueError("the classes or domains are not valid")
-    parts, shares = {}, {}
-    for place, part in enumerate(card["parts"]):
-        found = network if part["kind"] == NETWORK else unpacked(part["kind"], within(str(place), arrays), len(kept))
-        parts[str(part["name"])], shares[str(part["name"])] = found, float(part["share"])
-    if not parts or not all(0 <= share <= 1 for share in shares.values()):
-        raise ValueError("the learners or their shares are not valid")
-    model.shares_ = shares
-    model.estimator_ = Stack(parts, shares, classes) if model.estimator == "auto" else next(iter(parts.values()))
-    model.quality_ = None
-    model.reference_ = read_reference(
-        within(REFERENCE, arrays), domains=len(model.domains_), columns=len(names), inputs=len(kept), classes=classes
-    )
-    moved = within(ADAPTATION, arrays)
-    model.adaptation_ = Adaptation.read(moved, classes) if moved else None
-    _try(model)
+    _restore_learners(model, card["parts"], arrays, network)
+    sizes = {"domains": len(model.domains_), "columns": len(model.features_), "inputs": len(model.kept_)}
+    model.reference_ = read_reference(select_prefix(REFERENCE, arrays), **sizes, classes=classes)
+    adaptation = select_prefix(ADAPTATION, arrays)
+    model.adaptation_ = Adaptation.read(adaptation, classes) if adaptation else None
     return model
 
 
-def _try(model: Quality) -> None:
-    """One prediction, so that whatever is wrong shows now."""
-    classes = len(getattr(model, "classes_", ()))
-    row = np.zeros((1, len(model.kept_)))
-    value = (
-        model.estimator_.outputs(row)
-        if isinstance(model.estimator_, Stack)
-        else outputs(model.estimator_, row, classes)
-    )
-    if value.shape != ((1, classes) if classes else (1,)) or not np.isfinite(value).all():
-        raise ValueError("the predictions are not finite numbers")
+def _read_kept(arrays: Mapping[str, NDArray[Any]], features: int) -> NDArray[np.intp]:
+    kept = np.asarray(arrays["kept"])
+    if kept.dtype != np.int64 or kept.ndim != 1 or (np.diff(kept) <= 0).any():
+        raise ValueError("the kept features are not valid")
+    if len(kept) == 0 or kept[0] < 0 or kept[-1] >= features:
+        raise ValueError("the kept features do not match the columns")
+    return kept.astype(np.intp)
+
+
+def _restore_learners(model: Quality, saved: list[Any], arrays: Mapping[str, NDArray[Any]], network: Any) -> None:
+    """Set the learners and their shares; a prediction of a row of zeros shows what else is wrong."""
+    inputs, classes = len(model.kept_), len(getattr(model, "classes_", ()))
+    parts = {}
+    for place, part in enumerate(saved):
+        own = select_prefix(str(place), arrays)
+        parts[str(part["name"])] = network if part["kind"] == NETWORK else decode(part["kind"], own, inputs)
+    model.shares_ = {str(part["name"]): float(part["share"]) for part in saved}
+    if not parts or not all(0 <= share <= 1 for share in model.shares_.values()):
+        raise ValueError("the learners or their shares are not valid")
+    stack = Stack(parts, model.shares_, classes)
+    check_outputs(stack.outputs(np.zeros((1, inputs))), (1, classes) if classes else (1,))
+    model.estimator_ = stack if model.estimator == "auto" else next(iter(parts.values()))

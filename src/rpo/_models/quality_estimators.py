@@ -15,12 +15,14 @@ from rpo._learners.crossfit import Problem
 from rpo._models.decision import Trial
 from rpo._models.intervals import How
 from rpo._models.quality_model import QualityModel
+from rpo._public import public
 from rpo._stats.ridge import Array
 from rpo._table.checks import check_classes, check_varies, numeric_target
 from rpo._table.columns import LARGEST, SMALLEST
 from rpo.exceptions import InputError
 
 
+@public
 class QualityRegressor(RegressorMixin, QualityModel):  # type: ignore[misc]
     """Regression that judges its data first, and decides on remedies by held-out domains.
 
@@ -159,6 +161,7 @@ class QualityRegressor(RegressorMixin, QualityModel):  # type: ignore[misc]
             raise InputError("the target of a regressor must be numeric") from None
 
 
+@public
 class QualityClassifier(ClassifierMixin, QualityModel):  # type: ignore[misc]
     """Classification that judges its data first; parameters and attributes as in `QualityRegressor`.
 

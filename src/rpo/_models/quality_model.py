@@ -308,9 +308,10 @@ class QualityModel(NewDomains, TableInputs):
         path : path
             The folder. An existing folder is replaced only if it contains nothing but a model.
         """
-        from rpo._models.model_files import save
+        from rpo._models.model_files import encode_model
+        from rpo._saving.folders import write_folder
 
-        save(self, path)
+        write_folder(path, encode_model(self))
 
     # --- predicting ---------------------------------------------------------------------------------------------
 

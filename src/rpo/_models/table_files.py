@@ -9,24 +9,22 @@ import json
 import os
 import re
 from importlib.metadata import version
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from rpo._io import Task, printable, words_of
+from rpo._io import Task, words_of
 from rpo._models import QualityClassifier, QualityRegressor
-from rpo._models.model_files import files_of, load
+from rpo._models.model_files import decode_model, encode_model
 from rpo._models.table_model import TableModel, predict_table, unique_names
-from rpo._saving.card import LIMITS, WRONG
+from rpo._saving.card import LIMITS, check_complete, check_outputs, read_columns, validate
 from rpo._saving.folders import read_folder, write_folder
 from rpo._table.columns import Column, check_columns
 from rpo.exceptions import InputError
 
-TABLE_BYTES = 16 << 20
+TABLE, TABLE_BYTES = "table.json", 16 << 20
 SHARED = ("columns", "target", "domain", "task", "rows", "domains", "notes", "id", "threshold")
 SHOWN = 12  # domains on the card
 HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -73,12 +71,12 @@ def save_model(model: TableModel, path: str | os.PathLike[str]) -> None:
     ['README.md', 'manifest.json', 'model.json', 'table.json', 'weights.safetensors']
     """
     card = TableCard(**{name: getattr(model, name) for name in SHARED})
-    own = {"table.json": card.model_dump_json(indent=2).encode(), "README.md": card_text(model).encode()}
-    write_folder(path, {**_files_of(model.estimator), **own})
+    own = {TABLE: card.model_dump_json(indent=2).encode(), "README.md": make_readme(model).encode()}
+    write_folder(path, {**encode_model(model.estimator), **own})
 
 
 def load_model(path: str | os.PathLike[str]) -> TableModel:
-    """The model in a folder, once everything about it was checked; one line if anything is off.
+    """Return the model in a folder, once everything about it was checked; raise one line if anything is off.
 
     >>> load_model("nowhere")
     Traceback (most recent call last):
@@ -86,152 +84,95 @@ def load_model(path: str | os.PathLike[str]) -> TableModel:
     rpo.exceptions.InputError: nowhere is not a folder: pass one written by `rpo fit`
     """
     folder = Path(path)
-    card = _card(folder)
-    estimator = load(folder, made_by="rpo fit")
+    files = read_folder(folder, {TABLE: TABLE_BYTES, **LIMITS}, made_by="rpo fit")
+    card = _read_table_card(files[TABLE], folder / TABLE)
+    estimator = decode_model(files, folder, made_by="rpo fit")
+    with check_complete(folder, "fit it again"):
+        _check_estimator(estimator, card)
+        model = TableModel(estimator=estimator, **{name: getattr(card, name) for name in SHARED})
+        empty = pd.DataFrame({column.name: pd.Series([None], dtype=object) for column in model.columns})
+        check_outputs(predict_table(model, empty)[0]["prediction"].to_numpy(), (1,))
+    return model
+
+
+def _read_table_card(content: bytes, place: Path) -> TableCard:
+    try:
+        saved = json.loads(content)
+        if isinstance(saved, dict):
+            columns, domains, notes = (saved.get(name) for name in ("columns", "domains", "notes"))
+            if not isinstance(columns, list) or not isinstance(domains, dict) or not isinstance(notes, list):
+                raise ValueError("columns, domains or notes are missing")
+            if not all(type(n) is int for n in domains.values()) or not all(isinstance(note, str) for note in notes):
+                raise ValueError("the rows of a domain are not a number, or a note is not text")
+            saved["columns"] = read_columns(columns)
+        card = validate(TableCard, saved)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{place} is not as `rpo fit` writes it ({words_of(error, 160)})") from None
+    if not card.columns:
+        raise InputError(f"{place} has no columns: it is not a model of a table")
+    return card
+
+
+def _check_estimator(estimator: Any, card: TableCard) -> None:
+    """Check that an estimator was fitted to the columns and the target of a card."""
     names = list(getattr(estimator, "feature_names_in_", ()))
     if isinstance(estimator, QualityRegressor | QualityClassifier):
         fits = estimator.columns_ == card.columns and names == [column.name for column in card.columns]
     else:
         fits = names == unique_names(card.columns)
     if not fits:
-        raise InputError(
-            f"{folder} is not a complete model (its inputs are not the columns of table.json): fit it again"
-        )
+        raise ValueError("its inputs are not the columns of table.json")
     if hasattr(estimator, "classes_") != (card.task == "classification"):
-        raise InputError(f"{folder} is not a complete model (it is not a {card.task} model): fit it again")
+        raise ValueError(f"it is not a {card.task} model")
     if card.threshold is not None and len(getattr(estimator, "classes_", ())) != 2:
-        raise InputError(f"{folder} is not a complete model (a threshold needs two classes): fit it again")
-    model = TableModel(estimator=estimator, **{name: getattr(card, name) for name in SHARED})
-    try:
-        _try(model)
-    except InputError:
-        raise
-    except WRONG as error:
-        raise InputError(f"{folder} is not a complete model ({words_of(error)}): fit it again") from None
-    return model
+        raise ValueError("a threshold needs two classes")
 
 
-def _card(folder: Path) -> TableCard:
-    files = read_folder(folder, {"table.json": TABLE_BYTES, "model.json": LIMITS["model.json"]}, made_by="rpo fit")
-    try:
-        found = json.loads(files["table.json"])
-        _check_kinds(found)
-        card = TableCard.model_validate(found)
-    except ValidationError as error:
-        first = error.errors(include_context=False, include_input=False, include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        words = printable(f"{where}: {first['msg']}")[:160]
-        raise InputError(f"{folder / 'table.json'} is not as `rpo fit` writes it ({words})") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{folder / 'table.json'} is not as `rpo fit` writes it ({words_of(error)})") from None
-    if not card.columns:
-        raise InputError(f"{folder / 'table.json'} has no columns: it is not a model of a table")
-    return card
-
-
-def _check_kinds(card: Any) -> None:
-    """Refuse the first thing that no card has. pydantic would list them all: gigabytes, if there are a million."""
-    if not isinstance(card, dict):
-        raise ValueError("the file: Input should be an object")
-    columns, domains, notes = (card.get(name) for name in ("columns", "domains", "notes"))
-    if not isinstance(columns, list) or not isinstance(domains, dict) or not isinstance(notes, list):
-        raise ValueError("columns, domains or notes are missing")
-    every = ((f"columns.{k}.", column, Column.model_fields) for k, column in enumerate(columns))
-    for where, given, known in chain([("", card, TableCard.model_fields)], every):
-        if not isinstance(given, dict):
-            raise ValueError(f"{where}: Input should be an object")
-        for name in given:
-            if name not in known:
-                raise ValueError(f"{where}{name[:60]}: Extra inputs are not permitted")
-        texts = given.get("categories", [])
-        if not isinstance(texts, list) or not all(isinstance(text, str) for text in [given.get("name", ""), *texts]):
-            raise ValueError(f"{where}name: Input should be a valid string")
-    if not all(type(count) is int for count in domains.values()) or not all(isinstance(note, str) for note in notes):
-        raise ValueError("the rows of a domain are not a number, or a note is not text")
-
-
-def _files_of(estimator: Any) -> dict[str, bytes]:
-    if isinstance(estimator, QualityRegressor | QualityClassifier):
-        return files_of(estimator)
-    from rpo._networks.network_files import files_of as network_files
-
-    return network_files(estimator)
-
-
-def _try(model: TableModel) -> None:
-    """One prediction, so that whatever is wrong shows now."""
-    empty = pd.DataFrame({column.name: pd.Series([None], dtype=object) for column in model.columns})
-    guess = predict_table(model, empty)[0]["prediction"].to_numpy()
-    if len(guess) != 1 or (guess.dtype.kind == "f" and not np.isfinite(guess).all()):
-        raise ValueError("the predictions are not finite numbers")
-
-
-def card_text(model: TableModel) -> str:
-    """Markdown: data, columns, domains with their penalties, versions, use."""
+def make_readme(model: TableModel) -> str:
+    """Return the README of a folder in Markdown: use, columns, expected error, domains, notes, versions."""
     estimator = model.estimator
     method = getattr(estimator, "estimator", None) or getattr(estimator, "method", "rpo")
-    lines = [
-        f"# {plain(model.target)} by {method}",
-        "",
-        f"A {model.task} of `{plain(model.target)}`, fitted to {model.rows:,} rows of {len(model.domains):,} domains"
-        + (f" (column `{plain(model.domain)}`)." if model.domain else "."),
-        "",
-        "    rpo predict THIS_FOLDER NEW_TABLE.csv --out predictions.csv",
-        "",
-        "## Columns",
-        "",
-        "| column | read as | missing value |",
-        "|---|---|---|",
-    ]
-    for column in model.columns:
-        if column.kind == "category":
-            what = f"{len(column.categories)} categories"
-            lines.append(f"| {plain(column.name)} | {what} | a category of its own |")
-        else:
-            lines.append(f"| {plain(column.name)} | {column.kind} | {column.fill:g} |")
-    if hasattr(estimator, "expected_error_"):
-        at = lines.index("    rpo predict THIS_FOLDER NEW_TABLE.csv --out predictions.csv")
-        lines.insert(at + 1, "    rpo check THIS_FOLDER NEW_TABLE.csv")
-        lines += ["", *_decided(model)]
-    lines += ["", "## Domains", ""]
-    if hasattr(estimator, "penalties_"):
-        penalties = estimator.penalties_
-        lines += [
-            "Lowest η first, then largest; η is the invariance penalty of a domain. "
-            f"λ = {penalties.lam:.3g}, scheme {penalties.scheme}; `model.json` has every cell.",
-            "",
-            "| domain | rows | η |",
-            "|---|---:|---:|",
-        ]
-        by_size = penalties.eta.loc[sorted(penalties.eta.index, key=lambda name: -model.domains[str(name)])]
-        lines += [
-            f"| {plain(name)} | {model.domains[str(name)]:,} | {value:.3g} |"
-            for name, value in by_size.sort_values(kind="stable").head(SHOWN).items()
-        ]
-    else:
-        largest = sorted(model.domains.items(), key=lambda item: -item[1])[:SHOWN]
-        lines += ["| domain | rows |", "|---|---:|", *(f"| {plain(name)} | {n:,} |" for name, n in largest)]
-    if len(model.domains) > SHOWN:
-        lines.append(f"\n{len(model.domains) - SHOWN:,} more are in `table.json`.")
-    lines += ["", "## Notes", "", *(f"- {plain(note)}" for note in model.notes), ""]
+    judged = hasattr(estimator, "expected_error_")
+    domain = f" (column `{escape(model.domain)}`)." if model.domain else "."
     used = (*VERSIONS, "torch") if hasattr(estimator, "params_") else VERSIONS
-    lines.append(f"Versions: {', '.join(f'{name} {version(name)}' for name in used)}.")
-    return "\n".join(lines) + "\n"
+    sections = [
+        [f"# {escape(model.target)} by {method}"],
+        [
+            f"A {model.task} of `{escape(model.target)}`, "
+            f"fitted to {model.rows:,} rows of {len(model.domains):,} domains{domain}"
+        ],
+        ["    rpo predict THIS_FOLDER NEW_TABLE.csv --out predictions.csv"]
+        + (["    rpo check THIS_FOLDER NEW_TABLE.csv"] if judged else []),
+        ["## Columns", "", "| column | read as | missing value |", "|---|---|---|", *map(_column_row, model.columns)],
+        *([_unused_section(model), _error_section(model)] if judged else []),
+        _domain_section(model),
+        ["## Notes", "", *(f"- {escape(note)}" for note in model.notes)],
+        [f"Versions: {', '.join(f'{name} {version(name)}' for name in used)}."],
+    ]
+    return "\n\n".join("\n".join(section) for section in sections) + "\n"
 
 
-def _decided(model: TableModel) -> list[str]:
-    """What a Quality model leaves out, and what to expect of it."""
+def _column_row(column: Column) -> str:
+    if column.kind == "category":
+        return f"| {escape(column.name)} | {len(column.categories)} categories | a category of its own |"
+    return f"| {escape(column.name)} | {column.kind} | {column.fill:g} |"
+
+
+def _unused_section(model: TableModel) -> list[str]:
     estimator = model.estimator
     roles = {model.target: "the target", model.domain: "the domain", model.id: "the id"}
-    unused = {name: roles.get(name, estimator.left_out_.get(name, "left out")) for name in estimator.not_features_}
+    reasons = {name: roles.get(name, estimator.left_out_.get(name, "left out")) for name in estimator.not_features_}
     lines = ["## Not used", "", "| column or feature | why |", "|---|---|"]
-    lines += [f"| {plain(name)} | {plain(why)} |" for name, why in unused.items()]
+    lines += [f"| {escape(name)} | {escape(reason)} |" for name, reason in reasons.items()]
     for row in estimator.dropped_.itertuples():
         figures = f"error on held-out domains {row.error_with:.3g} with, {row.error_without:.3g} without"
-        lines.append(f"| {plain(row.feature)} | its relation to the target differs between domains; {figures} |")
+        lines.append(f"| {escape(row.feature)} | its relation to the target differs between domains; {figures} |")
+    return lines
+
+
+def _error_section(model: TableModel) -> list[str]:
     measure = "Brier score" if model.task == "classification" else "Root mean squared error"
-    lines += [
-        "",
+    lines = [
         "## Expected error on a new domain",
         "",
         f"{measure} on held-out domains, with its standard deviation over domains.",
@@ -239,19 +180,40 @@ def _decided(model: TableModel) -> list[str]:
         "| model | error | spread | worst domain |",
         "|---|---:|---:|---|",
     ]
-    for name, row in estimator.expected_error_.iterrows():
-        worst = f"{row['worst']:.3g} ({plain(row['worst_domain'])})"
-        who = "this model" if name == "quality" else plain(name)
+    for name, row in model.estimator.expected_error_.iterrows():
+        who = "this model" if name == "quality" else escape(name)
+        worst = f"{row['worst']:.3g} ({escape(row['worst_domain'])})"
         lines.append(f"| {who} | {row['error']:.3g} | {row['spread']:.3g} | {worst} |")
     return lines
 
 
-def plain(text: object) -> str:
-    """Text that Markdown shows as it is, on one line: no markup, and no link that somebody could follow.
+def _domain_section(model: TableModel) -> list[str]:
+    lines = ["## Domains", ""]
+    if hasattr(model.estimator, "penalties_"):
+        penalties = model.estimator.penalties_
+        lines += [
+            "Lowest η first, then largest; η is the invariance penalty of a domain. "
+            f"λ = {penalties.lam:.3g}, scheme {penalties.scheme}; `model.json` has every cell.",
+            "",
+            "| domain | rows | η |",
+            "|---|---:|---:|",
+        ]
+        eta = penalties.eta.loc[sorted(penalties.eta.index, key=lambda name: -model.domains[str(name)])]
+        lowest = eta.sort_values(kind="stable").head(SHOWN)
+        lines += [f"| {escape(name)} | {model.domains[str(name)]:,} | {value:.3g} |" for name, value in lowest.items()]
+    else:
+        largest = sorted(model.domains.items(), key=lambda item: -item[1])[:SHOWN]
+        lines += ["| domain | rows |", "|---|---:|", *(f"| {escape(name)} | {n:,} |" for name, n in largest)]
+    more = len(model.domains) - SHOWN
+    return [*lines, "", f"{more:,} more are in `table.json`."] if more > 0 else lines
 
-    >>> plain("<b>|a")
+
+def escape(text: object) -> str:
+    """Return text that Markdown shows as it is, on one line: no markup, and no link that somebody could follow.
+
+    >>> escape("<b>|a")
     '&lt;b&gt;&#124;a'
-    >>> plain("[x](http://evil.example) www.evil.example")
+    >>> escape("[x](http://evil.example) www.evil.example")
     '&#91;x&#93;(http&#58;//evil.example) www&#46;evil.example'
     """
     line = " ".join(str(text).split())

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rpo._io import Grouping, Show, Task, few
-from rpo._learners.learners import NAMED
+from rpo._io import Grouping, Show, Task, few, list_choices
+from rpo._learners import NAMED
 from rpo._models import QualityClassifier, QualityRegressor
 from rpo._models.intervals import How
 from rpo._table.columns import Column, as_text, check_reach, names_of, transform, typed
@@ -190,9 +190,7 @@ def predict_table(
 def _interval(model: TableModel, X: pd.DataFrame, level: float, method: How) -> dict[str, Any]:
     """The ends of an interval of each row, or the names of the classes in its set."""
     if not isinstance(model.estimator, QualityRegressor | QualityClassifier):
-        raise InputError(
-            "intervals need a model with held-out domains: fit it with --method auto, linear, trees or network"
-        )
+        raise InputError(f"intervals need a model with held-out domains: fit it with --method {list_choices(NAMED)}")
     made = model.estimator.predict_interval(X, level, method=method)
     if model.task == "regression":
         return {"low": made[:, 0], "high": made[:, 1]}

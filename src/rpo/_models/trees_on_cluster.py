@@ -50,7 +50,7 @@ def fit_to_all_rows(
             check_workers(client, address)
         found = _watched(lambda: _trained(client, work, classes, seed), client, address)
     about = SimpleNamespace(booster_=found, **({"classes_": np.arange(classes)} if classes else {}))
-    estimator.estimator_ = Boosted.of_lightgbm(about)
+    estimator.estimator_ = Boosted.convert(about)
     notes = [f"LightGBM's trees were fitted to all {sample.total:,} rows; what to expect is that of a sample's models"]
     if estimator.weighted_:
         notes.append("a row counts what those of its domain in the sample count on average")

@@ -1,7 +1,6 @@
 """scikit-learn estimators over the engine."""
 
 from rpo._networks.domain_estimators import DomainClassifier, DomainRegressor
-from rpo._networks.network_files import load, save
 from rpo._networks.rpo_estimators import RPOClassifier, RPORegressor
 
-__all__ = ["DomainClassifier", "DomainRegressor", "RPOClassifier", "RPORegressor", "load", "save"]
+__all__ = ["DomainClassifier", "DomainRegressor", "RPOClassifier", "RPORegressor"]

@@ -16,22 +16,22 @@ from torch import nn
 
 from rpo._mapped import blocks, is_mapped, on_disk
 from rpo._networks.array_inputs import Array, ArrayInputs, is_widths, weighted_moments
-from rpo._networks.fetched import FETCHED, Inputs, Rows, as_source, labels_of
+from rpo._networks.fetched import FETCHED, Inputs, Rows, as_source, get_labels
 from rpo._networks.fitted_penalties import fitted_penalties, quality_table
-from rpo._networks.ready import Ready, evaluations, validation_rows
-from rpo._networks.row_strata import labelled, searched
+from rpo._networks.ready import Ready, evaluations, split_validation
+from rpo._networks.row_strata import label_rows, search_strata
 from rpo.engine import Config, Data, Monitor, Net, factory, make_data, mlp, predict
 from rpo.engine.config import default_batch_size, pick_device
 from rpo.engine.method import State
 from rpo.engine.source import Source
-from rpo.engine.training import first_stage, net_of
+from rpo.engine.training import first_stage, make_net
 from rpo.exceptions import CollapseWarning, InputError
 from rpo.functional.losses import Task
-from rpo.grouping.strata import chosen_grouping, codes
+from rpo.grouping.strata import choose_grouping, codes
 from rpo.methods import Method
 from rpo.methods.terms import collapse_strength
 
-# Up to this many rows double precision costs next to nothing; beyond, it takes twice the time.
+# Up to this many rows double precision costs hardly anything; beyond, it takes twice the time.
 DOUBLE_ROWS = 1_000
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
@@ -39,7 +39,7 @@ DTYPES = {"float32": torch.float32, "float64": torch.float64}
 class DomainEstimator(ArrayInputs, ABC):
     """Base of the four estimators; subclasses define the method with its values, and the kind of target."""
 
-    # `domains` and `strata` travel through Pipeline, GridSearchCV and the like as they are.
+    # Pipeline, GridSearchCV and the like pass `domains` and `strata` on.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"domains": True, "strata": True}
 
     # Set by the subclasses' constructors.
@@ -107,7 +107,7 @@ class DomainEstimator(ArrayInputs, ABC):
         """
         ready = self.ready(X, y, sample_weight, domains=domains, strata=strata, checkpoint=checkpoint, every=every)
         if monitor is not None:
-            ready = self._watched(ready, monitor)
+            ready = self._add_monitor(ready, monitor)
         data, options = ready.data, ready.options
         trained = ready.train([self._seed()], ready.numbers, options, ready.first).check()
         self.task_ = data.task
@@ -146,10 +146,10 @@ class DomainEstimator(ArrayInputs, ABC):
     ) -> Ready:
         """Check and prepare everything that `fit` with the same arguments trains."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)  # what another method found in an earlier fit would be taken for this one's
+            delattr(self, name)  # attributes of an earlier fit
         source = as_source(X)
         if source is not None:
-            y, domains, strata = labels_of(source, y, domains, strata, self.verbose)
+            y, domains, strata = get_labels(source, y, domains, strata, self.verbose)
         rows, target, weight = self._check_rows(X, y, sample_weight)
         encoded, task = self._encode(target, weight)
         domain, self.domains_ = self._check_domains(domains, len(rows))
@@ -211,15 +211,15 @@ class DomainEstimator(ArrayInputs, ABC):
         """Convert rows to the engine's inputs."""
         if isinstance(rows, Source):
             return rows.to(torch.device("cpu"), DTYPES[dtype])
-        return torch.from_numpy(self._standardized(rows, dtype))
+        return torch.from_numpy(self._standardize_rows(rows, dtype))
 
-    def _standardized(self, rows: NDArray[Any], dtype: str) -> NDArray[Any]:
+    def _standardize_rows(self, rows: NDArray[Any], dtype: str) -> NDArray[Any]:
         """Standardise rows; those of a memory-mapped file are written to a file."""
-        found: NDArray[Any] = (on_disk if is_mapped(rows) else np.empty)(rows.shape, dtype)
-        with np.errstate(over="ignore"):  # the prediction of such a row is refused
-            for some in blocks(len(rows)):
-                found[some] = (rows[some] - self.x_mean_) / self.x_scale_
-        return found
+        scaled: NDArray[Any] = (on_disk if is_mapped(rows) else np.empty)(rows.shape, dtype)
+        with np.errstate(over="ignore"):  # predictions of such rows are refused
+            for part in blocks(len(rows)):
+                scaled[part] = (rows[part] - self.x_mean_) / self.x_scale_
+        return scaled
 
     def _config(self, data: Data) -> Config:
         size = self.batch_size
@@ -257,11 +257,11 @@ class DomainEstimator(ArrayInputs, ABC):
 
     def _grouping(self, method: Method, task: Task, strata: ArrayLike | None, *, fetched: bool) -> str:
         """Return where strata come from; refuse options that would be ignored, and a search of fetched inputs."""
-        asked, number = self.grouping, self.n_strata
-        if fetched and asked == "search":
+        choice, number = self.grouping, self.n_strata
+        if fetched and choice == "search":
             raise InputError("grouping='search' needs all inputs in memory: pass strata, or use 'class' or 'none'")
-        asked = "none" if fetched and asked == "auto" and strata is None else asked
-        grouping = chosen_grouping(asked, classes=task != "regression", given=strata is not None)
+        choice = "none" if fetched and choice == "auto" and strata is None else choice
+        grouping = choose_grouping(choice, classes=task != "regression", given=strata is not None)
         if method.first_stage is None and (self.grouping != "auto" or number is not None):
             raise InputError(f"method {method.name!r} does not use strata: remove grouping and n_strata")
         if number is not None and (strata is not None or grouping != "search"):
@@ -281,9 +281,9 @@ class DomainEstimator(ArrayInputs, ABC):
         if first is not None and strata is None and not isinstance(rows, Source):
             flat = rows.reshape(len(rows), -1)
             seed = self._seed() if self.random_state is not None else 0
-            code, self.strata_ = searched(data, flat, first, self.n_strata, seed, self._names(flat))
+            code, self.strata_ = search_strata(data, flat, first, self.n_strata, seed, self._names(flat))
         else:
-            code, self.strata_ = labelled(strata, target, grouping)
+            code, self.strata_ = label_rows(strata, target, grouping)
         return make_data(
             data.x,
             data.y,
@@ -302,19 +302,19 @@ class DomainEstimator(ArrayInputs, ABC):
             raise InputError(f"the validation data have {len(rows)} rows but {len(target)} targets")
         code = np.zeros(len(rows), np.intp) if domains is None else codes(domains, "domains", len(rows))[0]
         inputs = self._inputs(rows, self.dtype_)
-        found = make_data(
+        converted = make_data(
             inputs,
             torch.from_numpy(self._encode_more(target)),
             torch.from_numpy(code),
             task=data.task,
             n_classes=data.n_classes,
         )
-        return found.to(pick_device(self.device), data.x.dtype)
+        return converted.to(pick_device(self.device), data.x.dtype)
 
-    def _watched(self, ready: Ready, monitor: Monitor) -> Ready:
+    def _add_monitor(self, ready: Ready, monitor: Monitor) -> Ready:
         """Return the training with a monitor whose validation rows are converted for the network."""
         if monitor.validation is not None:
-            X, y, domains = validation_rows(monitor.validation)
+            X, y, domains = split_validation(monitor.validation)
             names = ("all",) if domains is None else tuple(map(str, codes(domains, "domains", len(y))[1]))
             monitor = replace(monitor, validation=self.rows_like(ready.data, X, y, domains), names=names)
         return replace(ready, config=replace(ready.config, monitor=monitor))
@@ -347,7 +347,7 @@ class DomainEstimator(ArrayInputs, ABC):
         n_classes = len(getattr(self, "classes_", ()))
         build = self._build(row_shape, n_classes if self.task_ == "multiclass" else 1)
         _, options = self._split_values(method, self._method()[1])
-        return net_of(method, build, len(self.domains_), n_classes, options)
+        return make_net(method, build, len(self.domains_), n_classes, options)
 
     def save(self, path: str) -> None:
         """Save the fitted model without pickle: parameters as safetensors, the rest as JSON; `rpo.load` reads it.
@@ -357,6 +357,7 @@ class DomainEstimator(ArrayInputs, ABC):
         path : path
             The folder. An existing folder is replaced only if it contains nothing but a model.
         """
-        from rpo._networks.network_files import save
+        from rpo._networks.network_files import encode_network
+        from rpo._saving.folders import write_folder
 
-        save(self, path)
+        write_folder(path, encode_network(self))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rpo._learners.learners import NAMED
+from rpo._learners import NAMED
 from rpo._networks.domain_estimators import DomainClassifier, DomainRegressor
 from rpo._networks.rpo_estimators import RPOClassifier, RPORegressor
 from rpo.exceptions import InputError

@@ -11,7 +11,7 @@ from rpo.exceptions import InputError
 
 Inputs = ArrayLike | Dataset[Any] | Source
 Rows = NDArray[Any] | Source
-FETCHED = 32  # rows of each domain in a step, where there are few enough to see them all if they were in memory
+FETCHED = 32  # rows per domain in a step, if there are so few that all would be used in memory
 
 
 def as_source(X: Any) -> Source | None:
@@ -25,7 +25,7 @@ def as_source(X: Any) -> Source | None:
     return Source(X) if isinstance(X, Dataset) else None
 
 
-def labels_of(
+def get_labels(
     source: Source, y: ArrayLike | None, domains: ArrayLike | None, strata: ArrayLike | None, show: Show
 ) -> tuple[ArrayLike, ArrayLike | None, ArrayLike | None]:
     """Return target, domain and stratum of every item: those given to `fit`, else those of the dataset."""

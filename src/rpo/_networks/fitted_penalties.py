@@ -25,7 +25,7 @@ class FittedPenalties:
 def quality_table(
     data: Data, state: Mapping[str, NDArray[Any]], domains: NDArray[Any], strata: NDArray[Any], unit: float
 ) -> pd.DataFrame:
-    """A row for each (domain, stratum) cell that has rows, worst first; noise in the unit of the target."""
+    """Return a row for each (domain, stratum) cell that has rows, worst first; noise in the unit of the target."""
     shape = {"n_domains": data.n_domains, "n_strata": data.n_strata}
     count = cell_weight(data.domain.numpy(), data.stratum.numpy(), weight=data.weight.numpy(), **shape)
     e, k = np.nonzero(count)
@@ -49,7 +49,7 @@ def quality_table(
 def fitted_penalties(
     quality: pd.DataFrame, state: Mapping[str, NDArray[Any]], domains: NDArray[Any], scheme: str
 ) -> FittedPenalties:
-    """The penalties by name, from the table and the state of the model."""
+    """Return the penalties by name, from the table and the state of the model."""
     eta = pd.Series(state["eta"].astype(float), index=pd.Index(domains, name="domain"), name="eta")
     rho = quality.set_index(["domain", "stratum"])["rho"]
     return FittedPenalties(eta, rho, float(state["lam"]), scheme)

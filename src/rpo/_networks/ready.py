@@ -25,7 +25,7 @@ class Ready:
     numbers: dict[str, float]
     options: dict[str, Any]
     first: State | None
-    """What a first stage gave that was trained for the search of strata."""
+    """Result of the first stage, if one was trained to search for strata."""
 
     def train(
         self,
@@ -47,11 +47,11 @@ class Ready:
         )
 
 
-def validation_rows(given: Any) -> tuple[Inputs, Any, Any]:
+def split_validation(validation: Any) -> tuple[Inputs, Any, Any]:
     """Return X, y and domains of validation rows; domains are None if not given."""
-    if not isinstance(given, tuple | list) or len(given) not in (2, 3):
+    if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
         raise InputError("validation must be a tuple (X, y) or (X, y, domains)")
-    X, y, *rest = given
+    X, y, *rest = validation
     return X, y, rest[0] if rest else None
 
 
@@ -61,6 +61,6 @@ def evaluations(snapshot: Snapshot, monitor: Monitor | None, scale: float) -> pd
     if not snapshot.watch:  # fewer steps than between two evaluations
         return pd.DataFrame(columns=["step", *monitor.names])
     risk = scale**2 * snapshot.watch["risk"][0].cpu().double().numpy()
-    found = pd.DataFrame(risk, columns=list(monitor.names))
-    found.insert(0, "step", snapshot.watch["at"][0].long().cpu().numpy())
-    return found
+    table = pd.DataFrame(risk, columns=list(monitor.names))
+    table.insert(0, "step", snapshot.watch["at"][0].long().cpu().numpy())
+    return table

@@ -40,8 +40,8 @@ class RegressorTarget:
         return (values - self.y_mean_) / self.y_scale_, "regression"
 
     def _encode_more(self, y: NDArray[Any]) -> Array:
-        found: Array = (np.asarray(y, dtype=np.float64) - self.y_mean_) / self.y_scale_
-        return found
+        encoded: Array = (np.asarray(y, dtype=np.float64) - self.y_mean_) / self.y_scale_
+        return encoded
 
     def predict(self, X: Inputs) -> Array:
         """Predict the target.
@@ -108,5 +108,5 @@ class ClassifierTarget:
             The most probable class of each row.
         """
         likeliest = self.predict_proba(X).argmax(1)
-        chosen: NDArray[Any] = self.classes_[likeliest]
-        return chosen
+        labels: NDArray[Any] = self.classes_[likeliest]
+        return labels

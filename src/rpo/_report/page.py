@@ -1,8 +1,8 @@
 """The data-quality page: sections rendered into one self-contained HTML file.
 
-The heat map and the intervals are HTML and SVG of the template's own, not pictures: their text can be searched, sorted,
-read aloud and restyled for the dark, and 85 domains take 100 kB where drawn letters take a megabyte. `Quality.figure`
-gives the same heat map as a matplotlib figure.
+The heat map and the intervals are HTML and SVG, not pictures: their text can be searched, sorted, read aloud and
+restyled for dark mode, and 85 domains take 100 kB instead of a megabyte. `Quality.figure` returns the heat map as a
+matplotlib figure.
 """
 
 import base64
@@ -39,21 +39,22 @@ SECTIONS = {
 
 
 def render(
-    found: "Judgement | None",
+    judgement: "Judgement | None",
     *,
     title: str = "table",
     model: page_fitted.Fitted | None = None,
     comparison: small.HeldOut | None = None,
-    check: page_check.Checked | None = None,
+    check: page_check.CheckResult | None = None,
     about: Mapping[str, str | int] | None = None,
 ) -> str:
     """Render the page as text, shortened to stay below 1.5 MB.
 
-    With a `check` of a new table, that comes first; without its target there is nothing else (`found` is None).
+    A `check` of a new table comes first; if the table has no target it is alone (`judgement` is None). A `model` or a
+    `comparison` adds its performance on held-out domains.
     """
-    rows = {} if found is None else {"rows": f"{len(found.weight):,}"}
+    rows = {} if judgement is None else {"rows": f"{len(judgement.weight):,}"}
     for shorter in (1, 2, 4, 16):
-        sections = {} if found is None else {name: build(found, shorter) for name, build in SECTIONS.items()}
+        sections = {} if judgement is None else {name: build(judgement, shorter) for name, build in SECTIONS.items()}
         order = list(sections)
         if check is not None:
             order.insert(0, "check")
@@ -70,8 +71,8 @@ def render(
             .render(
                 title=title,
                 over="Check" if check is not None else "Data quality",
-                target=None if found is None else found.table.target,
-                domain=None if found is None else found.table.domain,
+                target=None if judgement is None else judgement.table.target,
+                domain=None if judgement is None else judgement.table.domain,
                 sections=[{"kind": name, "id": name, **sections[name]} for name in order],
                 about=rows | {"version": version("rpo")} | dict(about or {}),
                 style=_text("style.css"),
@@ -85,19 +86,19 @@ def render(
 
 
 def write_report(
-    found: "Judgement | None",
+    judgement: "Judgement | None",
     path: str | os.PathLike[str],
     *,
     title: str = "table",
     model: page_fitted.Fitted | None = None,
     comparison: small.HeldOut | None = None,
-    check: page_check.Checked | None = None,
+    check: page_check.CheckResult | None = None,
     about: Mapping[str, str | int] | None = None,
 ) -> None:
     """Write the page; the file appears only when it is complete."""
     from rpo._io import write_whole
 
-    page = render(found, title=title, model=model, comparison=comparison, check=check, about=about)
+    page = render(judgement, title=title, model=model, comparison=comparison, check=check, about=about)
     write_whole(Path(path), page)
 
 

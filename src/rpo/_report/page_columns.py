@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 MOST, MOST_SAID, MOST_DOMAINS = 300, 30, 60
 MOST_DOWN, MOST_ACROSS = 300, 100
-GAPS = (0.0, 0.05, 0.2, 0.5, 0.9)  # shares missing from which on a cell is darker
+GAPS = (0.0, 0.05, 0.2, 0.5, 0.9)  # shares of missing values at which cells get darker
 SHIFTS = (0.2, 0.5, 1.0, 2.0)  # standardised differences, likewise
 
 
-def section(found: "Judgement", shorter: int) -> dict[str, Any]:
+def section(judgement: "Judgement", shorter: int) -> dict[str, Any]:
     """Build the section: findings, two maps of domains by columns, the suspicious features, all columns."""
-    shown = found.features.head(MOST // shorter)
-    table = found.columns.table.head(MOST // shorter)
-    suspicious = found.features[found.features["suspicious"]]["feature"].tolist()
-    wrong = [finding.words for finding in found.columns.findings if finding.wrong]
-    ordinary = [finding.words for finding in found.columns.findings if not finding.wrong]
-    gaps = found.columns.missing
+    shown = judgement.features.head(MOST // shorter)
+    table = judgement.columns.table.head(MOST // shorter)
+    suspicious = judgement.features[judgement.features["suspicious"]]["feature"].tolist()
+    wrong = [finding.words for finding in judgement.columns.findings if finding.wrong]
+    ordinary = [finding.words for finding in judgement.columns.findings if not finding.wrong]
+    gaps = judgement.columns.missing
     gaps = gaps.loc[:, (gaps > 0).any()]
-    shift, several = found.columns.shift, len(found.domains) > 1
+    shift, several = judgement.columns.shift, len(judgement.domains) > 1
     return {
         "title": "Columns",
         "wrong": wrong[: MOST_SAID // shorter],
@@ -36,11 +36,11 @@ def section(found: "Judgement", shorter: int) -> dict[str, Any]:
         "missing": _map(gaps, shorter) if gaps.size else None,
         "shift": _map(shift, shorter) if several else None,
         "table": table.to_dict("records"),
-        "left_table": len(found.columns.table) - len(table),
-        "suspicious": [_drawn(found, name, MOST_DOMAINS // shorter) for name in suspicious],
+        "left_table": len(judgement.columns.table) - len(table),
+        "suspicious": [_draw(judgement, name, MOST_DOMAINS // shorter) for name in suspicious],
         "several": several,
         "rows": shown.to_dict("records"),
-        "left": len(found.features) - len(shown),
+        "left": len(judgement.features) - len(shown),
     }
 
 
@@ -81,9 +81,9 @@ def shift_class(difference: float) -> str:
     return f"{'u' if difference > 0 else 'd'}{step}" if step else ""
 
 
-def _drawn(found: "Judgement", name: str, most: int) -> dict[str, Any]:
+def _draw(judgement: "Judgement", name: str, most: int) -> dict[str, Any]:
     """Draw the slope of one feature in every domain, sorted; of many domains, those at both ends."""
-    table = found.slopes[found.slopes["feature"] == name].dropna().sort_values("slope", ignore_index=True)
+    table = judgement.slopes[judgement.slopes["feature"] == name].dropna().sort_values("slope", ignore_index=True)
     cut = len(table) - most
     shown = table.drop(index=range(most // 2, most // 2 + cut)) if cut > 0 else table
     return {

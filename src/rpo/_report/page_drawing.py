@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Place = dict[str, float] | None
-TAIL = 0.9  # of the intervals end within the scale at least: one wide interval must not flatten all others
-FURTHEST = 4.0  # times that, for a value that is far from the others
+TAIL = 0.9  # share of intervals that fit the scale: a wide one must not flatten all others
+FURTHEST = 4.0  # the scale extends up to this factor for distant values
 
 
 def from_zero(low: Any, middle: Any, high: Any, mark: float = np.nan) -> list[Place]:

@@ -24,7 +24,7 @@ class Fitted(Protocol):
 
 def section(model: Fitted, shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all sections have one signature)
     """Build the section: one sentence, the learners and their shares, and the coverage of intervals."""
-    held = model.coverage_
+    coverage = model.coverage_
     table = model.expected_error_.rename_axis("learner").reset_index()
     digits = decimals(table["error"])
     rows: list[dict[str, Any]] = table.to_dict("records")  # type: ignore[assignment]
@@ -36,9 +36,9 @@ def section(model: Fitted, shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all
         "digits": digits,
         "wrong": "wrong" in table,
         "shares": ", ".join(f"{name} {percent(share)}" for name, share in model.shares_.items() if share > 0),
-        "levels": held.to_dict("records"),
-        "sizes": decimals(held["size"], 2),
-        "by_domain": "lowest" in held,
+        "levels": coverage.to_dict("records"),
+        "sizes": decimals(coverage["size"], 2),
+        "by_domain": "lowest" in coverage,
     }
 
 

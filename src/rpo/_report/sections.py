@@ -33,12 +33,12 @@ PLACES = {
 }
 
 
-def build_summary(found: "Judgement", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all have one signature)
+def build_summary(judgement: "Judgement", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all sections have one signature)
     """Build "What to do first": sentences with links, and tiles with figures."""
     return {
         "title": "What to do first",
-        "findings": [(sentence, PLACES[place], place) for place, sentence in found.findings],
-        "tiles": [(name, _figure(name, value)) for name, value in found.overview.items()],
+        "findings": [(sentence, PLACES[place], place) for place, sentence in judgement.findings],
+        "tiles": [(name, _figure(name, value)) for name, value in judgement.overview.items()],
     }
 
 
@@ -46,15 +46,15 @@ def _figure(name: str, value: float | None) -> str:
     if value is None:
         return "cannot tell"
     if name == "variance explained" and value <= 0:
-        return "none"  # of rows not seen, the columns say less than the mean does
+        return "none"  # held-out rows are predicted worse than by the mean
     if name in SHARES:
         return percent(value)
     return number(int(value)) if value.is_integer() else number(value, decimals([value]))
 
 
-def build_domains(found: "Judgement", shorter: int) -> dict[str, Any]:
+def build_domains(judgement: "Judgement", shorter: int) -> dict[str, Any]:
     """Build "Domains": a row for each domain, with its drawings."""
-    table = found.domains
+    table = judgement.domains
     shown = table.head(MOST_DOMAINS // shorter)
     return {
         "title": "Domains",
@@ -63,73 +63,74 @@ def build_domains(found: "Judgement", shorter: int) -> dict[str, Any]:
         "levels": about_zero(shown["offset_low"], shown["offset"], shown["offset_high"]),
         "relations": bars(shown["relation"], 1.0),
         "novelties": bars(shown["novelty"], 1.0),
-        "noises": from_zero(shown["low"], shown["noise"], shown["high"], found.noise),
-        "digits": noise_digits(shown["noise"], found.task),
-        "overall": found.noise,
-        "known": math.isfinite(found.noise),
-        "fewest": FEWEST_JUDGED[found.task],
-        "target": found.table.target,
-        "regression": found.task == "regression",
+        "noises": from_zero(shown["low"], shown["noise"], shown["high"], judgement.noise),
+        "digits": noise_digits(shown["noise"], judgement.task),
+        "overall": judgement.noise,
+        "known": math.isfinite(judgement.noise),
+        "fewest": FEWEST_JUDGED[judgement.task],
+        "target": judgement.table.target,
+        "regression": judgement.task == "regression",
     }
 
 
-def build_groups(found: "Judgement", shorter: int) -> dict[str, Any]:
+def build_groups(judgement: "Judgement", shorter: int) -> dict[str, Any]:
     """Build "Groups of rows": a row for each group, with the drawing of its interval."""
-    shown = found.strata.head(MOST_STRATA // shorter)
+    shown = judgement.strata.head(MOST_STRATA // shorter)
     return {
         "title": "Groups of rows",
         "rows": shown.to_dict("records"),
-        "left": len(found.strata) - len(shown),
-        "noises": from_zero(shown["low"], shown["noise"], shown["high"], found.noise),
-        "digits": noise_digits(shown["noise"], found.task),
-        "overall": found.noise,
-        "known": int(found.strata["judged"].sum()) > 1,
-        "searched": found.assigned.searched,
-        "single": len(found.strata) == 1,
-        "fewest": FEWEST_JUDGED[found.task],
-        "differ": bool(found.strata["noisy"].any()),
-        "regression": found.task == "regression",
+        "left": len(judgement.strata) - len(shown),
+        "noises": from_zero(shown["low"], shown["noise"], shown["high"], judgement.noise),
+        "digits": noise_digits(shown["noise"], judgement.task),
+        "overall": judgement.noise,
+        "known": int(judgement.strata["judged"].sum()) > 1,
+        "searched": judgement.assigned.searched,
+        "single": len(judgement.strata) == 1,
+        "fewest": FEWEST_JUDGED[judgement.task],
+        "differ": bool(judgement.strata["noisy"].any()),
+        "regression": judgement.task == "regression",
     }
 
 
-def build_heat_map(found: "Judgement", shorter: int) -> dict[str, Any]:
+def build_heat_map(judgement: "Judgement", shorter: int) -> dict[str, Any]:
     """Build "Groups of rows in each domain": domains down, groups across, both noisiest first."""
-    domains = found.domains["domain"].tolist()[: MAP_DOMAINS // shorter]
-    strata = found.strata["stratum"].tolist()[: MAP_STRATA // min(shorter, 4)]
-    cells: dict[tuple[str, str], Any] = {(row["domain"], row["stratum"]): row for row in found.cells.to_dict("records")}
+    domains = judgement.domains["domain"].tolist()[: MAP_DOMAINS // shorter]
+    strata = judgement.strata["stratum"].tolist()[: MAP_STRATA // min(shorter, 4)]
+    cells: dict[tuple[str, str], Any] = {
+        (row["domain"], row["stratum"]): row for row in judgement.cells.to_dict("records")
+    }
     return {
         "title": "Groups of rows in each domain",
         "strata": strata,
         "rows": [
-            {"domain": domain, "cells": [_cell(cells.get((domain, stratum)), found) for stratum in strata]}
+            {"domain": domain, "cells": [_cell(cells.get((domain, stratum)), judgement) for stratum in strata]}
             for domain in domains
         ],
-        "digits": noise_digits([found.noise], found.task),
-        "overall": found.noise,
-        "known": math.isfinite(found.noise),
-        "judged": bool(found.cells["noise"].notna().any()),
-        "single": len(found.strata) == 1,
-        "fewest": FEWEST_JUDGED[found.task],
-        "regression": found.task == "regression",
-        "left_domains": len(found.domains) - len(domains),
-        "left_strata": len(found.strata) - len(strata),
+        "digits": noise_digits([judgement.noise], judgement.task),
+        "overall": judgement.noise,
+        "known": math.isfinite(judgement.noise),
+        "judged": bool(judgement.cells["noise"].notna().any()),
+        "single": len(judgement.strata) == 1,
+        "fewest": FEWEST_JUDGED[judgement.task],
+        "regression": judgement.task == "regression",
+        "left_domains": len(judgement.domains) - len(domains),
+        "left_strata": len(judgement.strata) - len(strata),
     }
 
 
-def _cell(row: dict[str, Any] | None, found: "Judgement") -> dict[str, Any] | None:
+def _cell(row: dict[str, Any] | None, judgement: "Judgement") -> dict[str, Any] | None:
     """Colour a cell: red if significantly noisier; else only if its interval excludes the overall noise."""
     if row is None:
         return None
-    strength = abs(heat(row["noise"], found.noise, classes=found.task == "classification"))
-    colour = (
-        "hot" if row["noisy"] else "warm" if row["low"] > found.noise else "cold" if row["high"] < found.noise else ""
-    )
+    noise = judgement.noise
+    strength = abs(heat(row["noise"], noise, classes=judgement.task == "classification"))
+    colour = "hot" if row["noisy"] else "warm" if row["low"] > noise else "cold" if row["high"] < noise else ""
     return row | {"colour": colour, "heat": strength}
 
 
-def build_method(found: "Judgement", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all have one signature)
+def build_method(judgement: "Judgement", shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all sections have one signature)
     """Build "Method and limitations": what was done, in order, and the limitations."""
-    ready = found.table
+    ready = judgement.table
     regression = ready.task == "regression"
     number = "one column" if len(ready.columns) == 1 else f"{len(ready.columns)} columns"
     if regression:
@@ -155,14 +156,14 @@ def build_method(found: "Judgement", shorter: int) -> dict[str, Any]:  # noqa: A
         f"{percent(SHARE)} of the residual variance ({percent(FURTHER)} after the first column), with p < {CHANCE} "
         f"({CHANCE_FURTHER} after the first) divided by the number of columns.",
     ]
-    if found.scope is not None:
-        done.insert(0, found.scope.words)
+    if judgement.scope is not None:
+        done.insert(0, judgement.scope.words)
     doubts = [
         "Noise is what these columns do not explain. An effect that no column records looks the same as a wrong value.",
-        f"Domains, groups and cells of fewer than {FEWEST_JUDGED[found.task]} rows are not judged.",
+        f"Domains, groups and cells of fewer than {FEWEST_JUDGED[judgement.task]} rows are not judged.",
         "A row far from its expected value may be correct but rare. Check it before you correct it.",
     ]
-    if len(found.domains) == 1:
+    if len(judgement.domains) == 1:
         doubts.insert(0, "There is only one domain, so differences between domains cannot be judged.")
     return {
         "title": "Method and limitations",
@@ -208,11 +209,11 @@ def build_held_out(comparison: HeldOut, shorter: int) -> dict[str, Any]:
     }
 
 
-def build_penalties(found: "Judgement", shorter: int) -> dict[str, Any]:
+def build_penalties(judgement: "Judgement", shorter: int) -> dict[str, Any]:
     """Build "For readers of the paper": every cell, those of the smallest η first."""
-    shown = found.penalties.head(MOST_CELLS // shorter)
+    shown = judgement.penalties.head(MOST_CELLS // shorter)
     return {
         "title": "For readers of the paper",
         "rows": shown.to_dict("records"),
-        "left": len(found.penalties) - len(shown),
+        "left": len(judgement.penalties) - len(shown),
     }

@@ -15,8 +15,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Mapping
 from pathlib import Path
 
 from rpo._io import read_regular, words_of
@@ -27,11 +26,12 @@ MANIFEST_BYTES = 1 << 16
 FORMAT = 1
 # The new folder waits here, and where folders cannot be exchanged the old one too: beside the place of both.
 NEW, OLD = "new", "old"
+HERE, SWAP = -100, ctypes.c_uint(2)  # AT_FDCWD; RENAME_EXCHANGE of Linux and RENAME_SWAP of macOS
 STALE = 60.0  # seconds after which a folder that nobody holds was left by a killed process
 
 
 def write_folder(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> None:
-    """Write a folder of these files, or replace one that is ours: at any moment the old or the new one is there.
+    """Write a folder of files, or replace one that is ours: at any moment the old or the new one is there.
 
     >>> with tempfile.TemporaryDirectory() as place:
     ...     write_folder(f"{place}/model", {"a.txt": b"first"})
@@ -46,25 +46,25 @@ def write_folder(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> No
         target.parent.mkdir(parents=True, exist_ok=True)
         _sweep(target)
         scratch = Path(tempfile.mkdtemp(dir=target.parent, prefix=_prefix(target)))
-        held = _hold(scratch)
+        lock = _lock(scratch)
         try:
             new = scratch / NEW
             new.mkdir()
-            for name, content in {**files, MANIFEST: manifest_of(files)}.items():
+            for name, content in {**files, MANIFEST: make_manifest(files)}.items():
                 _write(new / name, content)
             _sync(new)
             _put(new, target)
             _sync(target.parent)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-            if held is not None:
-                os.close(held)
+            if lock is not None:
+                os.close(lock)
     except OSError as error:
         raise InputError(f"cannot write {target}: {error.strerror or error}") from None
 
 
 def read_folder(path: str | os.PathLike[str], limits: Mapping[str, int], *, made_by: str = "save") -> dict[str, bytes]:
-    """The content of some files of a folder, none larger than its limit, once all fit the manifest.
+    """Read files of a folder, none larger than its limit, once all fit the manifest.
 
     >>> read_folder("nowhere", {})
     Traceback (most recent call last):
@@ -81,17 +81,17 @@ def read_folder(path: str | os.PathLike[str], limits: Mapping[str, int], *, made
         )
     if not os.path.lexists(folder / MANIFEST):
         raise InputError(f"{folder} has no {MANIFEST}: pass a folder written by `{made_by}`")
-    known = _manifest(folder)
-    found = {}
+    known = _read_manifest(folder)
+    files = {}
     for name, most in limits.items():
         if name not in known or not os.path.lexists(folder / name):
             raise InputError(f"{folder} has no {name}: pass a folder written by `{made_by}`")
-        found[name] = read_regular(folder / name, most)
-        if _entry(found[name]) != known[name]:
+        files[name] = read_regular(folder / name, most)
+        if _describe(files[name]) != known[name]:
             raise InputError(
                 f"{folder / name} was changed after it was written (its checksum differs): save the model again"
             )
-    return found
+    return files
 
 
 def check_place(path: str | os.PathLike[str]) -> None:
@@ -100,9 +100,8 @@ def check_place(path: str | os.PathLike[str]) -> None:
     >>> check_place("new-model")
     """
     target = Path(path)
-    found = foreign(target)
-    if found is not None:
-        raise InputError(f"{target} {found}: choose another path")
+    if (reason := find_foreign(target)) is not None:
+        raise InputError(f"{target} {reason}: choose another path")
     nearest = next(parent for parent in target.absolute().parents if parent.exists())
     try:
         os.rmdir(tempfile.mkdtemp(dir=nearest, prefix=_prefix(target)))
@@ -110,12 +109,12 @@ def check_place(path: str | os.PathLike[str]) -> None:
         raise InputError(f"cannot write {target}: {error.strerror or error}") from None
 
 
-def foreign(target: Path) -> str | None:
-    """What keeps us from replacing a folder: the first thing there that we did not write; None if there is nothing.
+def find_foreign(target: Path) -> str | None:
+    """Return why a folder must not be replaced: the first thing there that we did not write; None if there is nothing.
 
     >>> with tempfile.TemporaryDirectory() as place:
     ...     _ = Path(place, "thesis.txt").write_text("years of work")
-    ...     foreign(Path(place)), foreign(Path(place, "model"))
+    ...     find_foreign(Path(place)), find_foreign(Path(place, "model"))
     ('holds thesis.txt, which is not part of a saved model', None)
     """
     if not os.path.lexists(target):
@@ -126,36 +125,36 @@ def foreign(target: Path) -> str | None:
     if not there:
         return None
     try:
-        known = _manifest(target) if MANIFEST in there else {}
+        known = _read_manifest(target) if MANIFEST in there else {}
     except InputError:
         return f"holds a {MANIFEST} that is not of a saved model"
     for name in there:
         if name != MANIFEST and name not in known:
             return f"holds {name[:80]}, which is not part of a saved model"
     for name in known:
-        if name in there and _of_file(target / name, known[name]["bytes"]) != known[name]:
+        if name in there and _describe_file(target / name, known[name]["bytes"]) != known[name]:
             return f"holds {name}, which was changed since it was saved"
     return None
 
 
-def manifest_of(files: Mapping[str, bytes]) -> bytes:
-    """The manifest of some files: size and SHA-256 of each.
+def make_manifest(files: Mapping[str, bytes]) -> bytes:
+    """Return the manifest of files: size and SHA-256 of each.
 
-    >>> json.loads(manifest_of({"a": b"xyz"}))["files"]["a"]["bytes"]
+    >>> json.loads(make_manifest({"a": b"xyz"}))["files"]["a"]["bytes"]
     3
     """
-    content = {"format": FORMAT, "files": {name: _entry(data) for name, data in sorted(files.items())}}
+    content = {"format": FORMAT, "files": {name: _describe(data) for name, data in sorted(files.items())}}
     return (json.dumps(content, indent=2) + "\n").encode()
 
 
-def _manifest(folder: Path) -> dict[str, dict[str, int | str]]:
-    """The entries of a manifest, once it is seen to be one."""
+def _read_manifest(folder: Path) -> dict[str, dict[str, int | str]]:
+    """Read the entries of a manifest, once it is seen to be one."""
     place = folder / MANIFEST
     try:
-        found = json.loads(read_regular(place, MANIFEST_BYTES))
-        files = found["files"]
-        if found["format"] != FORMAT:
-            raise ValueError(f"unknown format {str(found['format'])[:20]}")
+        manifest = json.loads(read_regular(place, MANIFEST_BYTES))
+        files = manifest["files"]
+        if manifest["format"] != FORMAT:
+            raise ValueError(f"unknown format {str(manifest['format'])[:20]}")
         for name, entry in files.items():
             if name in ("", ".", "..", MANIFEST) or "/" in name or "\0" in name:
                 raise ValueError("a file name is not valid")
@@ -168,18 +167,18 @@ def _manifest(folder: Path) -> dict[str, dict[str, int | str]]:
     return dict(files)
 
 
-def _entry(content: bytes) -> dict[str, int | str]:
+def _describe(content: bytes) -> dict[str, int | str]:
     return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
-def _of_file(path: Path, size: int | str) -> dict[str, int | str] | None:
-    """Size and checksum of a regular file of that size; None of anything else."""
+def _describe_file(path: Path, size: int | str) -> dict[str, int | str] | None:
+    """Return size and checksum of a regular file of that size; None of anything else."""
     try:
-        found = path.lstat()
-        if not stat.S_ISREG(found.st_mode) or found.st_size != size:
+        there = path.lstat()
+        if not stat.S_ISREG(there.st_mode) or there.st_size != size:
             return None
         with open(path, "rb") as file:
-            return {"bytes": found.st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+            return {"bytes": there.st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
     except OSError:
         return None
 
@@ -200,14 +199,14 @@ def _sync(folder: Path) -> None:
 
 
 def _put(new: Path, target: Path) -> None:
-    """The new folder at its place. Nobody finds the place empty, not even after a kill."""
+    """Put the new folder at its place. Nobody finds the place empty, not even after a kill."""
     old = new.with_name(OLD)
     if not os.path.lexists(target) or not any(target.iterdir()):
         os.rename(new, target)
     elif _exchange(new, target):
-        if (found := foreign(new)) is not None:  # somebody put something there a moment ago
+        if (reason := find_foreign(new)) is not None:  # somebody put something there a moment ago
             _exchange(new, target)
-            raise InputError(f"{target} {found}: choose another path")
+            raise InputError(f"{target} {reason}: choose another path")
     else:  # a kill between the two is finished by whoever looks there next
         os.rename(target, old)
         try:
@@ -225,10 +224,10 @@ def _finish(target: Path) -> None:
     """Finish what a kill left between two renames: both folders wait beside the empty place."""
     if os.path.lexists(target) or not target.parent.is_dir():
         return
-    for scratch in _scratches(target):
+    for scratch in _find_scratches(target):
         if (scratch / OLD).is_dir():
             waiting = scratch / NEW
-            if (waiting / MANIFEST).is_file() and foreign(waiting) is None:
+            if (waiting / MANIFEST).is_file() and find_foreign(waiting) is None:
                 try:
                     os.rename(waiting, target)
                 except OSError as error:
@@ -239,23 +238,22 @@ def _finish(target: Path) -> None:
 
 def _sweep(target: Path) -> None:
     """Remove what killed processes left beside the place: folders of ours that nobody holds any more."""
-    for scratch in _scratches(target):
+    for scratch in _find_scratches(target):
         if time.time() - scratch.stat().st_mtime < STALE or not {e.name for e in scratch.iterdir()} <= {NEW, OLD}:
             continue
-        held = _hold(scratch)
-        if held is not None:
+        if (lock := _lock(scratch)) is not None:
             shutil.rmtree(scratch, ignore_errors=True)
-            os.close(held)
+            os.close(lock)
 
 
-def _scratches(target: Path) -> list[Path]:
+def _find_scratches(target: Path) -> list[Path]:
     name = re.compile(re.escape(_prefix(target)) + r"\w{8}")
     there = target.parent.iterdir()
     return [entry for entry in there if name.fullmatch(entry.name) and not entry.is_symlink() and entry.is_dir()]
 
 
-def _hold(folder: Path) -> int | None:
-    """A lock on a folder, which the system drops with this process; None if somebody else has it."""
+def _lock(folder: Path) -> int | None:
+    """Lock a folder, which the system ends with this process; return None if somebody else has it."""
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -265,21 +263,13 @@ def _hold(folder: Path) -> int | None:
     return number
 
 
-def _exchange(one: Path, other: Path) -> bool:
-    """Exchange two folders in one step; False where the system or its files cannot."""
-    call = _exchange_call()
-    return call is not None and call(os.fsencode(one), os.fsencode(other)) == 0
-
-
-@cache
-def _exchange_call() -> Callable[[bytes, bytes], int] | None:
-    here, swap = -100, 2  # AT_FDCWD; RENAME_EXCHANGE of Linux and RENAME_SWAP of macOS
+def _exchange(first: Path, second: Path) -> bool:
+    """Exchange two folders in one step; return False where the system or its files cannot."""
+    old, new = os.fsencode(first), os.fsencode(second)
     try:
         library = ctypes.CDLL(None)
         if sys.platform == "darwin":
-            rename = library.renamex_np
-            return lambda one, other: int(rename(one, other, ctypes.c_uint(swap)))
-        rename = library.renameat2
+            return bool(library.renamex_np(old, new, SWAP) == 0)
+        return bool(library.renameat2(HERE, old, HERE, new, SWAP) == 0)
     except (OSError, AttributeError):
-        return None
-    return lambda one, other: int(rename(here, one, here, other, ctypes.c_uint(swap)))
+        return False

@@ -1,6 +1,6 @@
-"""Trees as arrays of nodes: what scikit-learn fitted, without scikit-learn and without pickle."""
+"""Trees as arrays of nodes: what scikit-learn and LightGBM fitted, without either of them and without pickle."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -8,21 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
+from rpo._learners.bases import Coarse
 from rpo._mapped import blocks
+from rpo._saving.card import MOST_CLASSES, Arrays, is_number, read_numbers
 from rpo._stats.ridge import Array
 
-Arrays = dict[str, NDArray[Any]]
+Tree = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]  # the first five of `Nodes`
 MOST_TREES, MOST_DEPTH = 20_000, 1_000
-LEAST_BYTES = 4  # of a number that was saved: smaller ones would become eight times as many bytes when read
-
-
-def is_number(values: NDArray[Any]) -> bool:
-    """Whether an array that was read holds numbers as they are saved: real, and no smaller than four bytes.
-
-    >>> is_number(np.zeros(1)), is_number(np.zeros(1, np.int8)), is_number(np.zeros(1, np.complex64))
-    (True, False, False)
-    """
-    return values.dtype.kind in "iuf" and values.dtype.itemsize >= LEAST_BYTES
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +34,7 @@ class Nodes:
     """Where each tree begins."""
 
     def leaves(self, x: NDArray[Any], tree: int) -> NDArray[np.intp]:
-        """The leaf of each row in one tree."""
+        """Return the leaf of each row in one tree."""
         place = np.full(len(x), self.root[tree], dtype=np.intp)
         rows = np.arange(len(x))
         while len(rows):
@@ -52,48 +44,58 @@ class Nodes:
             rows = rows[onward != at]
         return place
 
+    def predict(self, x: NDArray[Any], start: Array) -> Array:
+        """Return `start` and the sum of all trees, `(n, K)`; trees of one number take turns with the K columns."""
+        total, width = np.tile(start, (len(x), 1)), self.value.shape[1]
+        for rows in blocks(len(x)):
+            for tree in range(len(self.root)):
+                first = tree * width % len(start)
+                total[rows, first : first + width] += self.value[self.leaves(x[rows], tree)]
+        return total
+
     def arrays(self) -> Arrays:
-        """To be saved."""
+        """Return what is to be saved."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @classmethod
     def read(cls, arrays: Mapping[str, NDArray[Any]], inputs: int) -> Self:
-        """Nodes that were saved, once every way through them is seen to end.
+        """Return nodes that were saved, once every way through them is seen to end.
 
         >>> leaf = {"feature": [0], "threshold": [0.0], "left": [0], "right": [0], "value": [[2.0]], "root": [0]}
         >>> Nodes.read({name: np.array(values) for name, values in leaf.items()}, 1).value.tolist()
         [[2.0]]
         """
         kinds = {"feature": np.int32, "left": np.int32, "right": np.int32, "root": np.int64}
-        if not all(is_number(np.asarray(arrays[name])) for name in cls.__dataclass_fields__):
+        saved = {name: np.asarray(arrays[name]) for name in cls.__dataclass_fields__}
+        if not all(is_number(values) for values in saved.values()):
             raise ValueError("a tree has values of the wrong type")
-        found = {
-            name: np.asarray(arrays[name]).astype(kinds.get(name, np.float64)) for name in cls.__dataclass_fields__
-        }
-        nodes = cls(**found)
+        nodes = cls(**{name: values.astype(kinds.get(name, np.float64)) for name, values in saved.items()})
         n = len(nodes.feature)
         if n == 0 or len(nodes.root) == 0 or nodes.value.ndim != 2 or nodes.value.shape[1] == 0:
             raise ValueError("a tree has no nodes")
-        if any(found[name].shape != (n,) for name in ("threshold", "left", "right")) or len(nodes.value) != n:
+        if any(saved[name].shape != (n,) for name in ("threshold", "left", "right")) or len(nodes.value) != n:
             raise ValueError("the arrays of a tree differ in length")
         if nodes.root[0] != 0 or (np.diff(nodes.root) <= 0).any() or nodes.root[-1] >= n:
             raise ValueError("a tree has no root")
-        here, end = np.arange(n), np.append(nodes.root[1:], n)[np.searchsorted(nodes.root, np.arange(n), "right") - 1]
-        leaf = (nodes.left == here) & (nodes.right == here)
-        for onward in (nodes.left, nodes.right):
-            if (~leaf & ((onward <= here) | (onward >= end))).any():
-                raise ValueError("a tree has a cycle")
-        nodes._check_ways(leaf)
+        nodes._check_ways()
         if nodes.feature.min() < 0 or nodes.feature.max() >= inputs:
             raise ValueError("a tree uses a column that does not exist")
         if not (np.isfinite(nodes.value).all() and not np.isnan(nodes.threshold).any()):
             raise ValueError("a tree has values that are not finite")
         return nodes
 
-    def _check_ways(self, leaf: NDArray[np.bool_]) -> None:
-        """A node has one parent at most, and no way is longer than any tree's: a prediction may go all of it."""
-        inner = ~leaf
-        parents = np.bincount(np.concatenate([self.left[inner], self.right[inner]]), minlength=len(leaf))
+    def _check_ways(self) -> None:
+        """Refuse a way that leaves its tree, turns back, or is longer than any tree's: a prediction may go all of it.
+
+        A node has one parent at most.
+        """
+        here = np.arange(len(self.feature))
+        end = np.append(self.root[1:], len(here))[np.searchsorted(self.root, here, "right") - 1]
+        inner = (self.left != here) | (self.right != here)
+        for onward in (self.left, self.right):
+            if (inner & ((onward <= here) | (onward >= end))).any():
+                raise ValueError("a tree has a cycle")
+        parents = np.bincount(np.concatenate([self.left[inner], self.right[inner]]), minlength=len(here))
         if len(self.root) > MOST_TREES or (parents > 1).any():
             raise ValueError("a tree has a node with two parents, or there are too many trees")
         level = self.root
@@ -105,29 +107,26 @@ class Nodes:
         raise ValueError("a tree is too deep")
 
 
-def joined(trees: list[Arrays]) -> Nodes:
-    """Trees, each with nodes numbered from zero and −1 for no way on, as one."""
-    size = np.array([len(tree["left"]) for tree in trees])
-    root = np.cumsum(size) - size
-    parts: dict[str, list[NDArray[Any]]] = {name: [] for name in ("feature", "threshold", "left", "right", "value")}
-    for tree, start in zip(trees, root, strict=True):
-        leaf = tree["left"] < 0
-        here = np.arange(start, start + len(leaf))
-        parts["feature"].append(np.where(leaf, 0, tree["feature"]).astype(np.int32))
-        parts["threshold"].append(np.where(leaf, 0.0, tree["threshold"]))
-        for side in ("left", "right"):
-            parts[side].append(np.where(leaf, here, tree[side] + start).astype(np.int32))
-        parts["value"].append(tree["value"])
-    return Nodes(**{name: np.concatenate(values) for name, values in parts.items()}, root=root.astype(np.int64))
+def join(trees: Iterable[Tree]) -> Nodes:
+    """Join trees, each with nodes numbered from zero and −1 for no way on."""
+    parts, root, n = [], [], 0
+    for feature, threshold, left, right, value in trees:
+        leaf, here = left < 0, np.arange(n, n + len(left))
+        ways = (np.where(leaf, here, side + n).astype(np.int32) for side in (left, right))
+        parts.append((np.where(leaf, 0, feature).astype(np.int32), np.where(leaf, 0.0, threshold), *ways, value))
+        root.append(n)
+        n += len(left)
+    feature, threshold, left, right, value = map(np.concatenate, zip(*parts, strict=True))
+    return Nodes(feature, threshold, left, right, value, np.array(root, dtype=np.int64))
 
 
-def _walked(tree: Mapping[str, Any]) -> Arrays:
-    """A tree of nested mappings, as LightGBM dumps it: nodes numbered from zero, −1 for no way on.
+def flatten(tree: Mapping[str, Any]) -> Tree:
+    """Number the nodes of a tree of nested mappings, as LightGBM dumps it, from zero; −1 is no way on.
 
     >>> leaf = {"leaf_value": 2.0}
     >>> split = {"split_feature": 1, "threshold": 0.5, "left_child": leaf, "right_child": {"leaf_value": 3.0}}
-    >>> found = _walked(split)
-    >>> found["left"].tolist(), found["right"].tolist(), found["value"].ravel().tolist()
+    >>> _, _, left, right, value = flatten(split)
+    >>> left.tolist(), right.tolist(), value.ravel().tolist()
     ([2, -1, -1], [1, -1, -1], [0.0, 3.0, 2.0])
     """
     rows: list[list[float]] = []
@@ -142,8 +141,7 @@ def _walked(tree: Mapping[str, Any]) -> Arrays:
         else:
             rows.append([0, 0.0, -1, -1, node["leaf_value"]])
     feature, threshold, left, right, value = np.array(rows, dtype=np.float64).T
-    numbered = {name: one.astype(np.int64) for name, one in (("feature", feature), ("left", left), ("right", right))}
-    return {**numbered, "threshold": threshold, "value": value[:, None]}
+    return feature.astype(np.int64), threshold, left.astype(np.int64), right.astype(np.int64), value[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,47 +154,83 @@ class Boosted:
     classes_: NDArray[Any] | None
 
     @classmethod
-    def of(cls, model: Any) -> Self:
-        """What scikit-learn's HistGradientBoosting fitted, on columns without categories or gaps."""
-        trees = []
-        for tree in (tree for step in model._predictors for tree in step):
-            nodes = tree.nodes
-            leaf = nodes["is_leaf"].astype(bool)
-            trees.append(
-                {
-                    "feature": nodes["feature_idx"],
-                    "threshold": nodes["num_threshold"],
-                    "left": np.where(leaf, -1, nodes["left"].astype(np.int64)),
-                    "right": np.where(leaf, -1, nodes["right"].astype(np.int64)),
-                    "value": nodes["value"][:, None],
-                }
-            )
-        return cls(joined(trees), np.ravel(model._baseline_prediction), getattr(model, "classes_", None))
+    def convert(cls, model: Any) -> Self:
+        """Convert what LightGBM fitted to columns without categories or gaps; its first trees hold the baseline."""
+        if isinstance(model, cls):
+            return model
+        trees = [flatten(tree["tree_structure"]) for tree in model.booster_.dump_model()["tree_info"]]
+        classes = getattr(model, "classes_", None)
+        return cls(join(trees), np.zeros(_outputs(classes)), classes)
+
+    def arrays(self) -> Arrays:
+        """Return what is to be saved."""
+        return {**self.nodes.arrays(), **class_arrays(self.classes_), "baseline": self.baseline}
 
     @classmethod
-    def of_lightgbm(cls, model: Any) -> Self:
-        """What LightGBM fitted, on columns without categories or gaps; the baseline is within its first trees."""
-        trees = [_walked(tree["tree_structure"]) for tree in model.booster_.dump_model()["tree_info"]]
-        classes = getattr(model, "classes_", None)
-        outputs = 1 if classes is None or len(classes) == 2 else len(classes)
-        return cls(joined(trees), np.zeros(outputs), classes)
+    def read(cls, arrays: Mapping[str, NDArray[Any]], inputs: int) -> Self:
+        """Return trees that were saved, once they are seen to fit their columns and classes."""
+        classes, nodes = read_classes(arrays), Nodes.read(arrays, inputs)
+        if nodes.value.shape[1] != 1 or (classes is not None and len(classes) < 2):
+            raise ValueError("the trees do not match the classes")
+        return cls(nodes, read_numbers(arrays, "baseline", (_outputs(classes),)), classes)
 
     def raw(self, X: ArrayLike) -> Array:
-        """`(n, K)`, a block of rows at a time."""
-        x = np.asarray(X, dtype=np.float64)
-        value = np.tile(self.baseline, (len(x), 1))
-        for some in blocks(len(x)):
-            for tree in range(len(self.nodes.root)):
-                value[some, tree % len(self.baseline)] += self.nodes.value[self.nodes.leaves(x[some], tree), 0]
-        return value
+        """Compute f(x), `(n, K)`."""
+        return self.nodes.predict(np.asarray(X, dtype=np.float64), self.baseline)
 
     def predict(self, X: ArrayLike) -> Array:
-        """Numbers."""
+        """Predict numbers."""
         return self.raw(X)[:, 0]
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """The probability of each class."""
-        return probabilities(self.raw(X))
+        """Predict the probability of each class."""
+        odds = self.raw(X)
+        if odds.shape[1] > 1:
+            return np.asarray(softmax(odds, axis=1))
+        p = expit(odds[:, 0])
+        return np.column_stack([1 - p, p])
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedBoosted(Boosted):
+    """Boosted trees on columns in bins."""
+
+    bins: Coarse
+
+    @classmethod
+    def convert(cls, model: Any) -> Self:
+        """Convert a pipeline of bins and scikit-learn's HistGradientBoosting, without categories or gaps."""
+        if isinstance(model, cls):
+            return model
+        bins, fitted = model
+        trees = []
+        for nodes in (tree.nodes for step in fitted._predictors for tree in step):
+            left, right = (np.where(nodes["is_leaf"], -1, nodes[side].astype(np.int64)) for side in ("left", "right"))
+            trees.append((nodes["feature_idx"], nodes["num_threshold"], left, right, nodes["value"][:, None]))
+        return cls(join(trees), np.ravel(fitted._baseline_prediction), getattr(fitted, "classes_", None), bins)
+
+    def arrays(self) -> Arrays:
+        """Return what is to be saved: edges and means of all columns stand one after another."""
+        edges = [np.empty(0) if edge is None else edge for edge in self.bins.edges_]
+        means = [np.empty(0) if e is None else m for e, m in zip(self.bins.edges_, self.bins.means_, strict=True)]
+        counts = {"edge_count": np.array([len(e) for e in edges]), "mean_count": np.array([len(m) for m in means])}
+        return {**super().arrays(), "edges": np.concatenate(edges), "means": np.concatenate(means), **counts}
+
+    @classmethod
+    def read(cls, arrays: Mapping[str, NDArray[Any]], inputs: int) -> Self:
+        """Return trees that were saved, once their bins are seen to fit, too."""
+        bins = Coarse()
+        edges, bins.means_ = _read_split(arrays, "edge", inputs), _read_split(arrays, "mean", inputs)
+        for edge, mean in zip(edges, bins.means_, strict=True):
+            if len(mean) and len(mean) not in (len(edge), len(edge) + 1):
+                raise ValueError("the numbers of bins and of their means differ")
+        bins.edges_ = [edge if len(mean) else None for edge, mean in zip(edges, bins.means_, strict=True)]
+        trees = Boosted.read(arrays, inputs)
+        return cls(trees.nodes, trees.baseline, trees.classes_, bins)
+
+    def raw(self, X: ArrayLike) -> Array:
+        """Compute f(x), `(n, K)`."""
+        return super().raw(self.bins.transform(X))
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,42 +241,70 @@ class Forest:
     classes_: NDArray[Any] | None
 
     @classmethod
-    def of(cls, model: Any) -> Self:
-        """What scikit-learn's ExtraTrees or RandomForest fitted."""
-        trees = [
-            {
-                "feature": tree.feature,
-                "threshold": tree.threshold,
-                "left": tree.children_left,
-                "right": tree.children_right,
-                "value": tree.value[:, 0, :],
-            }
-            for tree in (one.tree_ for one in model.estimators_)
-        ]
-        return cls(joined(trees), getattr(model, "classes_", None))
+    def convert(cls, model: Any) -> Self:
+        """Convert what scikit-learn's ExtraTrees or RandomForest fitted."""
+        if isinstance(model, cls):
+            return model
+        fitted = (estimator.tree_ for estimator in model.estimators_)
+        trees = ((t.feature, t.threshold, t.children_left, t.children_right, t.value[:, 0, :]) for t in fitted)
+        return cls(join(trees), getattr(model, "classes_", None))
+
+    def arrays(self) -> Arrays:
+        """Return what is to be saved."""
+        return {**self.nodes.arrays(), **class_arrays(self.classes_)}
+
+    @classmethod
+    def read(cls, arrays: Mapping[str, NDArray[Any]], inputs: int) -> Self:
+        """Return a forest that was saved, once it is seen to fit its columns and classes."""
+        classes, nodes = read_classes(arrays), Nodes.read(arrays, inputs)
+        if nodes.value.shape[1] != (1 if classes is None else len(classes)):
+            raise ValueError("the forest does not match the classes")
+        return cls(nodes, classes)
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """The mean over trees, a block of rows at a time."""
+        """Predict the mean over trees."""
         # scikit-learn compares columns in single precision, too.
-        x = np.asarray(X, dtype=np.float32)
-        value = np.zeros((len(x), self.nodes.value.shape[1]))
-        for some in blocks(len(x)):
-            for tree in range(len(self.nodes.root)):
-                value[some] += self.nodes.value[self.nodes.leaves(x[some], tree)]
-        return value / len(self.nodes.root)
+        total = self.nodes.predict(np.asarray(X, dtype=np.float32), np.zeros(self.nodes.value.shape[1]))
+        return total / len(self.nodes.root)
 
     def predict(self, X: ArrayLike) -> Array:
-        """Numbers."""
+        """Predict numbers."""
         return self.predict_proba(X)[:, 0]
 
 
-def probabilities(raw: Array) -> Array:
-    """Probabilities from log odds `(n, 1)` of the second of two classes, or from one number for each of several.
+def class_arrays(classes: NDArray[Any] | None) -> Arrays:
+    """Return the classes of a learner, 0 … C − 1 or some of them, to be saved; nothing for a regression.
 
-    >>> probabilities(np.zeros((1, 1))).tolist(), probabilities(np.zeros((1, 4))).tolist()
-    ([[0.5, 0.5]], [[0.25, 0.25, 0.25, 0.25]])
+    >>> class_arrays(None), class_arrays(np.array([0, 1]))
+    ({}, {'classes': array([0, 1])})
     """
-    if raw.shape[1] > 1:
-        return np.asarray(softmax(raw, axis=1))
-    p = expit(raw[:, 0])
-    return np.column_stack([1 - p, p])
+    return {} if classes is None else {"classes": np.asarray(classes, dtype=np.int64)}
+
+
+def read_classes(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.int64] | None:
+    """Return the classes that were saved; None for a regression.
+
+    >>> read_classes({"classes": np.array([1, 0])})
+    Traceback (most recent call last):
+    ValueError: the classes are not valid
+    """
+    if "classes" not in arrays:
+        return None
+    classes = np.asarray(arrays["classes"])
+    if classes.ndim != 1 or classes.dtype.kind != "i" or not 0 < len(classes) <= MOST_CLASSES:
+        raise ValueError("the classes are not valid")
+    if (np.diff(classes) <= 0).any() or classes[0] < 0:
+        raise ValueError("the classes are not valid")
+    return classes.astype(np.int64)
+
+
+def _outputs(classes: NDArray[Any] | None) -> int:
+    return 1 if classes is None or len(classes) == 2 else len(classes)
+
+
+def _read_split(arrays: Mapping[str, NDArray[Any]], name: str, parts: int) -> list[Array]:
+    """Return the numbers of each column, which stand one after another."""
+    count = np.asarray(arrays[f"{name}_count"])
+    if count.shape != (parts,) or count.dtype.kind != "i" or (count < 0).any():
+        raise ValueError(f"{name}_count has the wrong shape or type")
+    return np.split(read_numbers(arrays, f"{name}s", (int(count.sum()),)), np.cumsum(count)[:-1])

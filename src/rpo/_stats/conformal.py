@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-ROUNDING = 1e-9  # sums of masses that differ by less are the same
+ROUNDING = 1e-9  # smaller differences between sums of masses count as none
 
 
 def row_mass(domain: NDArray[np.integer], count: Array, trust: Array | None = None) -> Array:
@@ -47,8 +47,8 @@ def conformal_quantile(score: Array, mass: Array, level: float) -> float:
 def quantiles_of_others(score: Array, domain: NDArray[np.integer], count: Array, level: float) -> Array:
     r"""Compute, for each domain, the conformal quantile of all other domains, with masses of 1/E.
 
-    One cumulative sum serves all: C(s) = Σ_{s_i ≤ s} m_i with a mass of one by domain, and the quantile for e lies
-    where C(s) − C_e(s) reaches level·E, so between those where C reaches level·E and level·E + 1.
+    One cumulative sum suffices: C(s) = Σ_{s_i ≤ s} m_i with a mass of one per domain. The quantile for e lies where
+    C(s) − C_e(s) reaches level·E, so between the scores where C reaches level·E and level·E + 1.
 
     >>> quantiles_of_others(np.arange(1.0, 5.0), np.arange(4), np.ones(4), 0.5).tolist()
     [3.0, 3.0, 2.0, 2.0]
@@ -63,14 +63,14 @@ def quantiles_of_others(score: Array, domain: NDArray[np.integer], count: Array,
     first, last = np.searchsorted(cumulative, need), np.searchsorted(cumulative, need + 1) + 1
     before = cumulative[first - 1] if first else 0.0
     own = np.bincount(domain[:first], mass[:first], len(total))
-    found = np.full(len(total), np.inf)
+    quantiles = np.full(len(total), np.inf)
     part, where = mass[first:last], domain[first:last]
     for e in present:
         reached = before - own[e] + np.cumsum(np.where(where == e, 0.0, part))
         place = int(np.searchsorted(reached, need))
         if place < len(part):
-            found[e] = score[first + place]
-    return found
+            quantiles[e] = score[first + place]
+    return quantiles
 
 
 def domains_needed(level: float) -> int:
@@ -85,18 +85,17 @@ def domains_needed(level: float) -> int:
 def joint_p(scores: Array, others: Array) -> float:
     r"""Compute one conformal p-value from several scores of a domain, as exact as that of a single score.
 
-    The score that is ranked is −min of their ranks among all.
-
-    Ranks are among the other domains, `(E, k)`, and the new one, `(k,)`, together; ties are broken by the sum of ranks.
+    The smallest rank of its scores is ranked itself, among the other domains, `(E, k)`, and the new one, `(k,)`,
+    together; ties are broken by the sum of ranks.
 
     >>> joint_p(np.array([9.0, 9.0]), np.random.default_rng(0).normal(size=(19, 2)))
     0.05
     """
-    every = np.vstack([scores, others])
-    above = np.stack([np.searchsorted(np.sort(-column), -column, side="right") for column in every.T], 1)
+    scores = np.vstack([scores, others])
+    above = np.stack([np.searchsorted(np.sort(-column), -column, side="right") for column in scores.T], 1)
     best, total = above.min(1), above.sum(1)
     beyond = (best < best[0]) | ((best == best[0]) & (total <= total[0]))
-    return float(np.count_nonzero(beyond) / len(every))
+    return float(np.count_nonzero(beyond) / len(scores))
 
 
 def conformal_p(score: float, others: Array) -> float:

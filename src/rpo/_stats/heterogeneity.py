@@ -11,8 +11,8 @@ from scipy.special import chdtrc
 from rpo._mapped import blocks
 from rpo.functional.statistics import Array
 
-# Of fewer rows the variance of a slope says next to nothing: on Radon, whose counties have nine homes on average, HC0
-# finds slopes to differ where counties of twenty and more agree.
+# With fewer rows the variance of a slope is unreliable: on Radon, whose counties have nine homes on average, HC0 finds
+# differences in slope that counties of twenty and more homes do not show.
 FEWEST = 20
 FEWEST_CARRYING = 5.0  # rows that carry a slope, (Σs)²/Σs² of their s = w (x − x̄)²: one rare row would fit itself
 
@@ -67,9 +67,9 @@ def heterogeneity(
     d = X.shape[1]
 
     def moments(rows: slice) -> Array:
-        c, v = centred.of(rows)
+        c, v = centred.block(rows)
         square = w[rows, None] * c**2
-        # Of weight two, a row is two rows: its part of Σs² is twice its s².
+        # A row of weight two counts as two rows: its part of Σs² is twice its s².
         fourth = square * trust[rows, None] * c**2
         return np.hstack([square, w[rows, None] * c * v, fourth, w[rows, None] * v**2])
 
@@ -83,11 +83,11 @@ def heterogeneity(
     slope = np.where(known, cross / safe, 0.0)
 
     def squares(rows: slice) -> Array:
-        c, v = centred.of(rows)
+        c, v = centred.block(rows)
         return np.asarray((w * trust)[rows, None] * np.square(c * (v - slope[e[rows]] * c)))
 
     variance = np.where(known, home.sums(squares) / safe**2, np.nan)
-    known &= np.nan_to_num(variance) > 0  # a perfect fit does not say how sure the slope is
+    known &= np.nan_to_num(variance) > 0  # a perfect fit has no estimate of its variance
     precision = np.where(known, 1 / np.where(known, variance, 1.0), 0.0)
     sure = precision.sum(0)
     centre = (precision * slope).sum(0) / np.where(sure > 0, sure, 1.0)
@@ -131,7 +131,7 @@ class _Centred:
     def _together(self, rows: slice) -> Array:
         return np.column_stack([self.X[rows].astype(float), self.y[rows]])
 
-    def of(self, rows: slice) -> tuple[Array, Array]:
+    def block(self, rows: slice) -> tuple[Array, Array]:
         """Return the centred features, `(n, d)`, and target, `(n, 1)`, of a block of rows."""
         both = self._together(rows) - self.means[self.place[rows]]
         return both[:, :-1], both[:, -1:]

@@ -11,7 +11,7 @@ from rpo._mapped import blocks
 
 Array = NDArray[np.float64]
 
-# Multiples of the number of rows; the last leaves next to nothing but the mean.
+# Multiples of the number of rows; the last leaves hardly more than the mean.
 PENALTIES = np.append(np.logspace(-8, 1, 19), 1e6)
 LITTLE = 0.01  # of a column's deviation, within groups
 
@@ -95,10 +95,10 @@ def moments(
     parts = list(blocks(n))
     centre, gram, cross, sums = (np.zeros(()) for _ in range(4))
     for rows in parts:
-        some, counts = columns(rows), w[rows]
-        if rows.start == 0:  # about the mean of the first block: near enough for the rest, where there is any
-            centre = counts @ some / (n if len(parts) == 1 else float(counts.sum()) or 1.0)
-        xc = some - centre
+        block, counts = columns(rows), w[rows]
+        if rows.start == 0:  # centred at the mean of the first block, corrected below
+            centre = counts @ block / (n if len(parts) == 1 else float(counts.sum()) or 1.0)
+        xc = block - centre
         weighted = xc if weight is None else xc * counts[:, None]
         gram, cross = gram + weighted.T @ xc, cross + weighted.T @ yc[rows]
         of_group = csr_array((counts, (by[rows], np.arange(len(xc)))), shape=(n_groups, len(xc)))
@@ -141,10 +141,10 @@ def ridge_of(
     gram = of.gram - (of.sums * off[:, None]).T @ of.sums - n * np.outer(middle, middle)
     xy = of.cross - of.sums.T @ (off * of.sums_y) - n * middle * mean
     total = of.total - float(off @ of.sums_y**2) - n * mean**2
-    # What is the same throughout every group is nothing then, not the rounding that is left of it.
+    # Columns that are constant within every group are zero then, not rounding errors.
     scale = np.sqrt(np.where(np.diag(gram) > 1e-13 * np.diag(of.gram), np.maximum(np.diag(gram), 0.0) / n, 0.0))
     used = (scale > 1e-9 * np.maximum(np.abs(of.middle), 1e-300)) & (scale >= least)
-    # A slope from what little varies within groups would be drawn out a hundred times and more between them.
+    # A slope from little variation within groups would be extrapolated a hundredfold between them.
     used &= scale >= LITTLE * np.sqrt(np.maximum(np.diag(of.gram), 0.0) / n)
     safe = np.where(used, scale, 1.0)
     inverse = np.where(used, 1 / safe, 0.0)
@@ -156,6 +156,6 @@ def ridge_of(
     rss = total - 2 * weights @ cross**2 + weights**2 @ (spectrum * cross**2)
     gcv = np.maximum(rss, 1e-14 * total) / np.maximum(n - freedom, 0.5) ** 2
     gcv = np.where(freedom <= max(most * n, float(freedom.min())), gcv, np.inf)
-    best = len(gcv) - 1 - int(np.argmin(gcv[::-1]))  # of equals the smoothest
+    best = len(gcv) - 1 - int(np.argmin(gcv[::-1]))  # the smoothest among equals
     coef = inverse * (basis @ (weights[best] * cross))
     return Ridge(coef, of.mean - float(of.middle @ coef), float(freedom[best]))

@@ -8,13 +8,13 @@ from scipy.special import chdtr, chdtrc, digamma, fdtrc, gammaincinv, polygamma
 
 Array = NDArray[np.float64]
 
-CLIP = 2.5  # deviations beyond which a residual counts no more
-NONE = 0.01  # degrees of freedom that are none
+CLIP = 2.5  # standard deviations at which residuals are clipped
+NONE = 0.01  # fewer degrees of freedom count as none
 # E[min(z², c²)] of a standard normal z.
 _CONSISTENT = float(chdtr(3, CLIP**2) + CLIP**2 * chdtrc(1, CLIP**2))
 _STEPS = 40
 _SETTLED = 1e-10
-_GRID, _EM = 60, 300  # places of a mixture of variances, and rounds of its fit
+_GRID, _EM = 60, 300  # grid points of the mixture of variances, and iterations of its fit
 
 
 class Scales(NamedTuple):
@@ -49,18 +49,18 @@ def scales(
     target = _CONSISTENT * free / np.maximum(n, 1e-300)
     square = r**2
     start = np.bincount(g, w * square, n_groups) / np.maximum(n, 1e-300)
-    for _ in range(3):  # a start that single wild rows do not reach: the mean below three times the mean
+    for _ in range(3):  # a robust start: the mean of squares below nine times their mean
         low = square <= 9 * start[g]
         start = np.bincount(g[low], (w * square)[low], n_groups) / np.maximum(
             np.bincount(g[low], w[low], n_groups), 1e-300
         )
     s2 = np.where(n > 0, np.maximum(start, 1e-300), 1.0)
-    some = n > 0
-    for _ in range(_STEPS):  # s ← s·held/target, which ends where they are equal, however far the start
+    filled = n > 0
+    for _ in range(_STEPS):  # s² ← s²·held/target, which converges from any start
         held = np.bincount(g, w * np.minimum(square / s2[g], CLIP**2), n_groups) / np.maximum(n, 1e-300)
         factor = np.where(held > 0, held / target, 1.0)
         s2 = s2 * factor
-        if np.abs(factor[some] - 1).max(initial=0.0) < _SETTLED:
+        if np.abs(factor[filled] - 1).max(initial=0.0) < _SETTLED:
             break
     z2 = square / s2[g]
     counted = np.minimum(z2, CLIP**2)
@@ -69,10 +69,10 @@ def scales(
     slope = float(w @ np.where(z2 < CLIP**2, z2, 0.0) / total)
     variance = float(w @ (counted - centre) ** 2 / total) / max(slope, 1e-6) ** 2
     flat = np.bincount(g, w * square, n_groups) == 0
-    noise = np.where(some, np.where(flat, 0.0, np.sqrt(s2)), np.nan)
-    # Rows of a small group look alike beside a scale of their own: never surer than squares of normal rows would be.
+    noise = np.where(filled, np.where(flat, 0.0, np.sqrt(s2)), np.nan)
+    # Rows of a small group look alike relative to their own scale: at most the freedom of normal rows.
     freedom = free * min(2 / max(variance, 0.05), 1.0)
-    return Scales(noise, np.where(some & (freedom > NONE), freedom, 0.0))
+    return Scales(noise, np.where(filled & (freedom > NONE), freedom, 0.0))
 
 
 def pooled(of: Scales) -> tuple[Array, Array]:
@@ -160,7 +160,7 @@ def expected_variances(of: Scales) -> Array:
 
     The prior of σ² is a mixture (Kiefer & Wolfowitz 1956).
 
-    A few groups that are far noisier stay so, however few rows they have; a normal prior of log σ² (`shrink_noise`)
+    A few groups that are far noisier stay so, however few rows they have; a normal prior of log σ² (`shrunk`)
     would pull them towards the others. Its inverse is the best weight of a row, because the cost of an error is the
     variance, not its logarithm. Noise below a tenth of the median is raised to it. Groups without rows get the mean.
 
@@ -194,7 +194,7 @@ def between(value: Array, variance: Array) -> tuple[float, float]:
     """
     variance = np.maximum(variance, np.finfo(float).tiny)
     least = float(variance.min())
-    precision = least / variance  # relative, so that squares of huge ones are numbers
+    precision = least / variance  # relative, to avoid overflow
     mean = float(np.average(value, weights=precision))
     if len(value) < 2:
         return mean, 0.0

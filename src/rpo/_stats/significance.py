@@ -1,6 +1,6 @@
 """Significance of differences: Welch's and paired t-tests, effect size, Holm's correction, tests of shares.
 
-Shares of rows and means, too, set against those of other rows.
+Also tests of shares and means against those of other rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,9 @@ from scipy.special import betainc, ndtri, stdtr, stdtrit
 
 Array = NDArray[np.float64]
 
-SURE = 0.05  # below this p a difference is called one
-ROUNDING = 1e-12  # values that differ by less, relative to their size, are the same
-# The paper's signs: p below 0.01, 0.05, 0.1.
+SURE = 0.05  # differences with a smaller p are called significant
+ROUNDING = 1e-12  # smaller relative differences count as none
+# The paper's stars: p below 0.01, 0.05, 0.1.
 LEVELS = ((0.01, "***"), (0.05, "**"), (0.1, "*"))
 LARGEST_DIFFERENCE = 10.0  # beyond ten deviations a difference is only "very large"
 

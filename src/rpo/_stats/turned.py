@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
-PRIOR = 2.25  # variance of a domain's own log odds before its labels are seen: one and a half, squared
+PRIOR = 2.25  # prior variance of a domain's log odds: 1.5 squared
 _STEPS = 50
 
 
@@ -49,8 +49,8 @@ def recalibrated(
     >>> recalibrated(p, y, np.repeat([0, 1], 200), 2)[0][[0, -1], 1].round(2)
     array([0.25, 0.5 ])
     """
-    found = recalibration(probability, label, domain, n_domains, weight)
-    return found(probability, np.asarray(domain)), found.own
+    fit = recalibration(probability, label, domain, n_domains, weight)
+    return fit(probability, np.asarray(domain)), fit.own
 
 
 def recalibration(
@@ -69,7 +69,7 @@ def recalibration(
         gap = truth - p
         pull = np.column_stack([np.bincount(e, w * gap[:, c], n_domains) for c in range(classes)]) - own / PRIOR
         curve = np.column_stack([np.bincount(e, w * p[:, c] * (1 - p[:, c]), n_domains) for c in range(classes)])
-        # The classes' pulls add up: a full step in each of two classes would be a double one.
+        # The steps of the classes add up: a full step in each of two classes would be a double one.
         step = pull / (curve + 1 / PRIOR) * ((classes - 1) / classes)
         own = own + np.clip(step, -2.0, 2.0)
         own -= own.mean(1, keepdims=True)
@@ -134,10 +134,10 @@ def turned_of(score: NDArray[Any], spread: NDArray[Any], length: NDArray[Any]) -
     >>> turned_of(np.array([4.0]), np.array([1.0]), np.array([20.0])).rate
     array([0.2])
     """
-    some = length > 1e-9
-    safe = np.where(some, length, 1.0)
-    rate = np.where(some, score / safe, np.nan)
-    return Rates(rate, np.maximum(np.where(some, spread / safe**2, np.inf), 1e-12))
+    known = length > 1e-9
+    safe = np.where(known, length, 1.0)
+    rate = np.where(known, score / safe, np.nan)
+    return Rates(rate, np.maximum(np.where(known, spread / safe**2, np.inf), 1e-12))
 
 
 def rest_of(rates: Rates) -> Rates:

@@ -12,7 +12,7 @@ import typer
 
 from rpo._io import printable, words_of
 from rpo.cli import check, compare, fit, methods, predict, quality
-from rpo.cli.options import shortened
+from rpo.cli.console import shorten
 from rpo.exceptions import InputError, TrainingError
 
 MOST_WORDS = 200
@@ -56,7 +56,7 @@ def add_commands() -> None:
             entry.load()(app)
         except Exception as error:
             words = f"the commands of {entry.module} cannot be loaded: {words_of(error, MOST_WORDS)}"
-            print(f"rpo: {shortened(printable(words))}", file=sys.stderr)
+            print(f"rpo: {shorten(printable(words))}", file=sys.stderr)
 
 
 def let_help_flow(commands: typer.Typer) -> None:
@@ -72,8 +72,8 @@ add_commands()
 let_help_flow(app)
 
 
-def _say_version(asked: bool) -> None:
-    if asked:
+def _say_version(wanted: bool) -> None:
+    if wanted:
         print(f"rpo {version('rpo')}")
         raise typer.Exit
 
@@ -93,9 +93,9 @@ UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h: the fault is in the program
 def main() -> None:
     """Run the command line; bad input is one line on standard error and exit code 2.
 
-    What nobody foresaw is one line too, with exit code 70 and the name of the file that holds the traceback.
+    Unexpected errors are one line, too, with exit code 70 and the name of the file with the traceback.
     """
-    # Of classes with few rows each scikit-learn says that they may be numbers; ours says so once, where they are read.
+    # scikit-learn warns that classes with few rows may be numbers; our reader says so once.
     warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%", UserWarning)
     try:
         app()
@@ -109,7 +109,7 @@ def main() -> None:
 
 
 def _stop(line: str, code: int) -> None:
-    print(f"rpo: {shortened(printable(line))}", file=sys.stderr)
+    print(f"rpo: {shorten(printable(line))}", file=sys.stderr)
     sys.exit(code)
 
 

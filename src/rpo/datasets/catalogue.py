@@ -103,9 +103,9 @@ def read(entry: Entry) -> bytes:
         data = entry.path.read_bytes()
     except FileNotFoundError:
         raise InputError(f"{entry.path} is missing: reinstall rpo") from None
-    found = hashlib.sha256(data).hexdigest()
-    if found != entry.sha256:
-        raise InputError(f"{entry.path} has changed: SHA-256 {found}, expected {entry.sha256}: reinstall rpo")
+    sha256 = hashlib.sha256(data).hexdigest()
+    if sha256 != entry.sha256:
+        raise InputError(f"{entry.path} has changed: SHA-256 {sha256}, expected {entry.sha256}: reinstall rpo")
     return data
 
 

@@ -10,19 +10,19 @@ BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 
 
 class AdamState(NamedTuple):
-    """First and second moments `(K, P)`, and how many steps each parameter has made, `(K, 1)` or `(K, P)`."""
+    """First and second moments, `(K, P)`, and the number of steps of each parameter, `(K, 1)` or `(K, P)`."""
 
     first: Tensor
     second: Tensor
     taken: Tensor
 
 
-def adam_start(flat: Tensor) -> AdamState:
+def start_adam(flat: Tensor) -> AdamState:
     """Return the state of Adam before the first step."""
     return AdamState(torch.zeros_like(flat), torch.zeros_like(flat), flat.new_zeros(len(flat), 1))
 
 
-def adam_step(
+def step_adam(
     flat: Tensor,
     gradient: Tensor,
     state: AdamState,
@@ -37,7 +37,7 @@ def adam_step(
     `rate` is `(K, 1)`, the decay rates a number each or `(K, 1)`.
 
     >>> flat = torch.zeros(1, 2)
-    >>> flat, state = adam_step(flat, torch.tensor([[3.0, -0.1]]), adam_start(flat), torch.tensor([[0.1]]))
+    >>> flat, state = step_adam(flat, torch.tensor([[3.0, -0.1]]), start_adam(flat), torch.tensor([[0.1]]))
     >>> flat
     tensor([[-0.1000,  0.1000]])
     """

@@ -22,7 +22,7 @@ HEADER = ("step", "model", "name", "value")
 class Callback:
     """Base class for callbacks; override the methods you need.
 
-    Values have one entry for each model of the stack: one, unless it is a sweep.
+    Values have one entry per model of the stack, which is one model unless it is a sweep.
 
     Examples
     --------
@@ -120,13 +120,13 @@ class CSVLogger(Callback):
         Lines written after the last checkpoint are dropped: the training that continues writes them again.
         """
         make_folder(self.path.parent)
-        kept = [list(HEADER)]
+        rows = [list(HEADER)]
         if self.path.exists() and step > 1:
             with self.path.open(newline="", encoding="utf-8") as file:
-                # The last line may have been cut off by a kill.
-                kept += [row for row in list(csv.reader(file))[1:] if len(row) == len(HEADER) and int(row[0]) < step]
+                # The last line may be incomplete if the process was killed.
+                rows += [row for row in list(csv.reader(file))[1:] if len(row) == len(HEADER) and int(row[0]) < step]
         content = io.StringIO(newline="")
-        csv.writer(content).writerows(kept)
+        csv.writer(content).writerows(rows)
         write_whole(self.path, content.getvalue().encode())
         self.file = self.path.open("a", newline="", encoding="utf-8")
 

@@ -1,8 +1,7 @@
 """Training data as tensors, and the batches drawn from it.
 
-A stack of K models may share one data set (tensors without a leading axis) or hold one each (all fields with a
-leading axis of K). Weights say how much a row counts: zero takes it out, which is how folds, halves and
-padding are made.
+A stack of K models may share one data set (tensors without a leading axis) or have one each (all fields with a leading
+axis of K). A row of weight zero does not count; folds, halves and padding are made in this way.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,17 +34,17 @@ class Batch(NamedTuple):
     stratum: Tensor
     """Stratum of each row, numbered from zero."""
     weight: Tensor
-    """How much each row counts; zero takes it out."""
+    """Weight of each row; zero excludes it."""
     row: Tensor
-    """Where each row stands in the whole data set: for methods that remember something about rows."""
+    """Index of each row in the whole data set, for methods with a state per row."""
     size: Tensor
     """Weight of each domain in the whole data set, `(E,)`."""
     step: Tensor
-    """The step's number, from zero."""
+    """Number of the step, from zero."""
     steps: Tensor
-    """How many steps there are in all."""
+    """Total number of steps."""
     draw: dict[str, Tensor]
-    """This step's own random numbers, for methods that draw some."""
+    """Random numbers of this step, for methods that draw some."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Data:
 
     @property
     def tensor(self) -> Tensor:
-        """The inputs, where they are in memory."""
+        """The inputs, if they are in memory."""
         assert isinstance(self.x, Tensor), "a method that looks at all inputs says so by `at_once`"
         return self.x
 
@@ -75,12 +74,12 @@ class Data:
 
     @property
     def n_rows(self) -> int:
-        """Rows of the data set of one model, padding included."""
+        """Number of rows of one model's data set, including padding."""
         return self.domain.shape[-1]
 
     @property
     def n_outputs(self) -> int:
-        """Columns of the model's output: the classes, or one."""
+        """Number of columns of the model's output: the classes, or one."""
         return self.n_classes if self.task == "multiclass" else 1
 
     @property
@@ -98,12 +97,12 @@ class Data:
         weight = self.weight.expand(models, -1)
         return weight.new_zeros(models, self.n_domains).scatter_add(1, domain, weight)
 
-    def models(self, chosen: slice) -> "Data":
+    def models(self, part: slice) -> "Data":
         """Return the data of a slice of the stack's models."""
         if not self.stacked and self.weight.dim() == 1:
             return self
         names = COLUMNS if self.stacked else ("weight",)
-        return replace(self, **{name: getattr(self, name)[chosen] for name in names})
+        return replace(self, **{name: getattr(self, name)[part] for name in names})
 
     def repeat(self, times: int) -> "Data":
         """Repeat each model's data: models m·times … m·times + times − 1 use the data of model m."""
@@ -209,9 +208,8 @@ BLOCK = 32  # steps whose rows are drawn at once: one call of the generator inst
 def draw_rows(data: Data, seeds: Sequence[int], batch_size: int, first: int = 0) -> Iterator[Tensor]:
     """Yield the rows of each step from step `first` on, `(K, E·batch_size)`: `batch_size` rows per domain, in turn.
 
-    Every row is drawn on its own, so a domain smaller than the batch gives its rows several times; a domain
-    without any row gives −1. The draw of a step depends on the model's seed and the step's number alone: not on
-    the stack it trains in, nor on whether the training was interrupted.
+    Rows are drawn with replacement; −1 stands for the rows of an empty domain. The draw depends only on the model's
+    seed and the number of the step, neither on the stack nor on whether the training was interrupted.
     """
     own = data.stacked or data.weight.dim() == 2
     tables = [_DomainTable(data, model) for model in range(len(seeds) if own else 1)]
@@ -229,9 +227,9 @@ class _DomainTable:
     def __init__(self, data: Data, model: int) -> None:
         domain = (data.domain[model] if data.stacked else data.domain).cpu().numpy()
         weight = (data.weight[model] if data.weight.dim() == 2 else data.weight).cpu().numpy()
-        kept = np.flatnonzero(weight > 0)
-        self.order = np.append(kept[np.argsort(domain[kept], kind="stable")], -1)
-        self.count = np.bincount(domain[kept], minlength=data.n_domains)[:, None]
+        present = np.flatnonzero(weight > 0)
+        self.order = np.append(present[np.argsort(domain[present], kind="stable")], -1)
+        self.count = np.bincount(domain[present], minlength=data.n_domains)[:, None]
         self.start = np.cumsum(self.count)[:, None] - self.count
 
     def rows(self, uniform: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -253,13 +251,13 @@ def draw_batches(data: Data, seeds: Sequence[int], batch_size: int, first: int =
 def gather(data: Data, rows: Tensor, x: Tensor | None = None) -> dict[str, Tensor]:
     """Gather the columns of a batch for the drawn `rows` of each model, `(K, n, ...)`; row −1 has weight zero.
 
-    `x` are their inputs, if they were fetched already.
+    `x` holds their inputs if they were already fetched.
     """
     place = rows.clamp_min(0)
     start = data.n_rows * torch.arange(len(rows), device=rows.device)[:, None]
 
     def take(column: Tensor, own: bool) -> Tensor:
-        # `index_select` copies whole rows: twice as quick as an index where rows have hundreds of numbers.
+        # `index_select` copies whole rows, twice as fast as indexing if rows have hundreds of numbers.
         whole, at = (column.flatten(0, 1), place + start) if own else (column, place)
         return whole.index_select(0, at.flatten()).reshape(*place.shape, *whole.shape[1:])
 
@@ -277,13 +275,13 @@ def gather(data: Data, rows: Tensor, x: Tensor | None = None) -> dict[str, Tenso
     }
 
 
-def fold_of_rows(x: Tensor | Source, weight: Tensor, folds: int) -> Tensor:
+def assign_folds(x: Tensor | Source, weight: Tensor, folds: int) -> Tensor:
     """Assign each row to a fold, `(n,)`, by `folds_by_content`.
 
-    >>> fold_of_rows(torch.tensor([[1.0], [2.0], [1.0]]), torch.ones(3), 2).tolist() in ([0, 1, 0], [1, 0, 1])
+    >>> assign_folds(torch.tensor([[1.0], [2.0], [1.0]]), torch.ones(3), 2).tolist() in ([0, 1, 0], [1, 0, 1])
     True
     """
-    # A source is fetched by its workers; of a tensor, which may be a file, large blocks are quicker.
-    parts = x.pieces() if isinstance(x, Source) else (x[some] for some in blocks(len(x)))
+    # A source is fetched by its workers; a tensor, which may be a file, is faster in large blocks.
+    parts = x.pieces() if isinstance(x, Source) else (x[rows] for rows in blocks(len(x)))
     pieces = (part.detach().cpu().float().flatten(1).numpy() for part in parts)
     return torch.from_numpy(folds_by_content(pieces, weight.cpu().numpy(), folds)).to(x.device)

@@ -1,8 +1,8 @@
 """Seeded random numbers for torch; the generator of the process is neither read nor set.
 
-torch initialises layers from one generator for the whole process. Two trainings in two threads would take numbers from
-each other there, so that neither gave what it gives alone. A dispatch mode belongs to one thread and sees every
-operation below Python, whoever calls it: it hands our generator to those that draw.
+torch initialises layers from one generator for the whole process. Two trainings in two threads would draw from the same
+sequence, so that neither could be reproduced. A dispatch mode belongs to one thread and sees every operation below
+Python: it passes our generator to those that draw.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ class Seeded(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return self._dropout(*args, **kwargs)
         if draws(func) and kwargs.get("generator") is None:
             device = _device(args, kwargs)
-            if device.type != "meta":  # where there are shapes and no numbers
+            if device.type != "meta":  # which has shapes and no numbers
                 func = _with_generator(func)
                 kwargs["generator"] = self._generator(device)
         return func(*args, **kwargs)
@@ -47,8 +47,8 @@ class Seeded(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Apply dropout as on GPUs, where it is one operation that takes no generator."""
         if not train:
             return x, torch.ones_like(x, dtype=torch.bool)
-        kept = torch.empty_like(x).bernoulli_(1 - p, generator=self._generator(x.device))
-        return x * kept / (1 - p), kept.bool()
+        mask = torch.empty_like(x).bernoulli_(1 - p, generator=self._generator(x.device))
+        return x * mask / (1 - p), mask.bool()
 
     def _generator(self, device: torch.device) -> torch.Generator:
         if device not in self.generators:

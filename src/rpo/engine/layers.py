@@ -1,8 +1,8 @@
-"""Layers that need care: those that draw random numbers, mix the rows of a batch, or attend.
+"""Layers that need special treatment: those that draw random numbers, mix the rows of a batch, or attend.
 
-A method whose loss has a derivative of each row (the Lipschitz term above all) needs a network that treats every row by
-itself; the others do not mind. Dropout then draws from the model's seed and the step's number, and a batch norm takes
-the statistics of the batch; those that predictions need are measured once the weights stand still.
+A method whose loss differentiates each row, such as by the Lipschitz term, needs a network that treats every row by
+itself; other methods do not. For these, dropout draws from the model's seed and the step's number, and a batch norm
+uses the statistics of the batch; the statistics for predictions are measured after the training.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,8 +17,8 @@ from torch.nn.modules.instancenorm import _InstanceNorm
 from rpo.exceptions import InputError
 from rpo.functional.rows import mixing
 
-BUFFER = "buffer/"  # before the names of statistics, in a state
-MEASURED = 100  # batches, at most, over which statistics are measured
+BUFFER = "buffer/"  # prefix of the names of statistics in a state
+MEASURED = 100  # maximum number of batches over which statistics are measured
 ATTENTION = ("scaled_dot_product", "multi_head_attention", "transformer_encoder")  # in the names of operations
 
 
@@ -38,7 +38,7 @@ def check_norms(module: nn.Module, batch_size: int | None) -> None:
 def hold_statistics(module: nn.Module) -> None:
     """Let batch norms take the batch's statistics in training and change nothing; their buffers are for predictions."""
     for layer in map(module.get_submodule, mixing(module)):
-        if not isinstance(layer, _InstanceNorm):  # which is refused later, by name
+        if not isinstance(layer, _InstanceNorm):  # refused later, by name
             layer.track_running_stats = False  # type: ignore[assignment]
 
 
@@ -69,14 +69,14 @@ def measuring(module: nn.Module) -> Iterator[None]:
                 layer.num_batches_tracked = seen
 
 
-def measured(module: nn.Module, params: Mapping[str, Tensor], batches: Iterator[Tensor]) -> dict[str, Tensor]:
+def measure_statistics(module: nn.Module, params: Mapping[str, Tensor], batches: Iterator[Tensor]) -> dict[str, Tensor]:
     """Measure the statistics of batch norms for given weights, each as the mean over some batches."""
     like = next(iter(params.values()))
-    found = {name: torch.zeros_like(value).to(like) for name, value in statistics(module).items()}
+    values = {name: torch.zeros_like(value).to(like) for name, value in statistics(module).items()}
     with measuring(module), torch.no_grad():
         for x in batches:
-            functional_call(module, {**params, **found}, (x,))  # changes `found` in place
-    return found
+            functional_call(module, {**params, **values}, (x,))  # changes `values` in place
+    return values
 
 
 @contextmanager

@@ -56,8 +56,8 @@ def mlp(n_inputs: int, n_outputs: int, hidden: Sequence[int] = (64, 64)) -> nn.S
 def cnn(row_shape: Sequence[int], n_outputs: int, channels: Sequence[int] = (16, 32, 64)) -> nn.Sequential:
     """Build a convolutional network: strided convolutions, group norms, ReLUs, average pooling, a linear head.
 
-    Group norms use one picture at a time, so every picture has its own input gradient, and the Lipschitz term covers
-    the whole network.
+    Group norms normalise each picture by itself, so every picture has its own input gradient, and the Lipschitz term
+    covers the whole network.
 
     Parameters
     ----------
@@ -117,9 +117,9 @@ def network(row_shape: Sequence[int], n_outputs: int, widths: Sequence[int]) -> 
 class Net:
     """A module split into features and a linear head, with its parameters kept outside.
 
-    The head is the last layer of an `nn.Sequential`, or what the module has under the name `head`, a submodule or a
-    method, and then the rest is under `features`. `parts` are further modules that a method trains along, such as a
-    discriminator; their parameters are found under their names.
+    The head is the last layer of an `nn.Sequential`, or the submodule or method `head` of a module whose other part is
+    `features`. `parts` are further modules that a method trains, such as a discriminator; their names prefix their
+    parameters.
     """
 
     def __init__(self, build: Callable[[], nn.Module], parts: Callable[["Net"], Mapping[str, nn.Module]] | None = None):
@@ -130,7 +130,7 @@ class Net:
             layers.hold_statistics(self.module)
             self.parts = dict(parts(self)) if parts else {}
         self.draws, self.mixes = bool(drawing(self.module)), bool(mixing(self.module))
-        self.attends, self.agree = False, True  # known once it was applied
+        self.attends, self.agree = False, True  # set by `check_forward`
         self.shapes = {name: p.shape for name, p in self._named(self.module, self.parts)}
         self.sizes = [shape.numel() for shape in self.shapes.values()]
 
@@ -142,7 +142,7 @@ class Net:
     def __call__(self, params: Params, x: Tensor) -> Tensor:
         """Compute f(x), always of shape `(n, c)`."""
         output: Tensor = functional_call(self.module, self.own(params), (x,))
-        output = output.to(x.dtype)  # bfloat16 is for layers; losses are computed in full
+        output = output.to(x.dtype)  # bfloat16 is for layers only
         return output if output.dim() > 1 else output[:, None]
 
     def slope(self, params: Params, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -161,10 +161,10 @@ class Net:
     def _agrees(self, params: Params, x: Tensor, output: Tensor) -> bool:
         """Return whether `head(features(x))` equals the output of the network."""
         try:
-            found = self._call("head", params, self._call("features", params, x).flatten(1))
+            result = self._call("head", params, self._call("features", params, x).flatten(1))
         except (RuntimeError, TypeError):
             return False
-        return found.shape == output.shape and bool(torch.allclose(found.to(output), output, rtol=1e-3, atol=1e-5))
+        return result.shape == output.shape and bool(torch.allclose(result.to(output), output, rtol=1e-3, atol=1e-5))
 
     def place(self, like: Tensor) -> None:
         """Move buffers, such as encodings of positions, to the device and precision of `like`."""
@@ -187,7 +187,7 @@ class Net:
             features = self._call("features", params, x)
         else:
             names, body, _ = self._split()
-            features = functional_call(body, _prefixed(params, names), (x,))
+            features = functional_call(body, _select_params(params, names), (x,))
         return features.flatten(1).to(x.dtype)
 
     def head(self, params: Params, features: Tensor) -> Tensor:
@@ -197,7 +197,7 @@ class Net:
             output = self._call("head", params, features)
         else:
             _, _, (name, head) = self._split()
-            output = functional_call(head, _prefixed(params, {name: ""}), (features,))
+            output = functional_call(head, _select_params(params, {name: ""}), (features,))
         return output.to(features.dtype)
 
     def head_inputs(self, features: Tensor) -> Tensor:
@@ -228,10 +228,10 @@ class Net:
         hidden: list[Tensor] = []
         *before, last = self._pieces()
         for index, (names, piece) in enumerate(before):
-            x = functional_call(piece, _prefixed(params, names), (x,))
+            x = functional_call(piece, _select_params(params, names), (x,))
             x = x + shifts[index] if shifts else x
             hidden.append(x)
-        return functional_call(last[1], _prefixed(params, last[0]), (x,)), hidden
+        return functional_call(last[1], _select_params(params, last[0]), (x,)), hidden
 
     def _pieces(self) -> list[tuple[dict[str, str], nn.Module]]:
         """Cut the network before each layer with weights but the first; return each piece with its layers' names."""
@@ -244,7 +244,7 @@ class Net:
     def _two_pieces(self) -> list[tuple[dict[str, str], nn.Module]]:
         """Return features and head of a module that is no sequence, with their parameters' names."""
         if not self._named_parts():
-            self._split()  # says what is needed
+            self._split()  # raises
         own = [name for name, _ in self.module.named_children()]
         own += [name for name, _ in self.module.named_parameters(recurse=False)]
         names = {name: f"module.{name}" for name in own}
@@ -263,12 +263,12 @@ class Net:
     def _call(self, name: str, params: Params, x: Tensor) -> Tensor:
         """Apply the submodule or method `name` of the module under these parameters."""
         inner = {f"module.{key}": value for key, value in self.own(params).items()}
-        found: Tensor = functional_call(_Part(self.module, name), inner, (x,))
-        return found
+        output: Tensor = functional_call(_Part(self.module, name), inner, (x,))
+        return output
 
     def part(self, name: str, params: Params, *inputs: Tensor) -> Tensor:
         """Compute the output of a further module."""
-        output: Tensor = functional_call(self.parts[name], _prefixed(params, {name: ""}, "/"), inputs)
+        output: Tensor = functional_call(self.parts[name], _select_params(params, {name: ""}, "/"), inputs)
         return output
 
     def own(self, params: Params) -> Params:
@@ -307,19 +307,19 @@ class Net:
         return self.flatten({name: p.detach() for name, p in self._named(module, parts)})
 
 
-def _prefixed(params: Params, names: Mapping[str, str], separator: str = ".") -> Params:
+def _select_params(params: Params, names: Mapping[str, str], separator: str = ".") -> Params:
     """Select the parameters of submodules and rename them: {"a": "b"} turns a.weight into b.weight.
 
     An empty name drops the prefix.
     """
-    chosen = {}
+    selected = {}
     for name, value in params.items():
         first, _, rest = name.partition(separator)
         if not rest and names.get(first):  # a parameter of the module itself
-            chosen[names[first]] = value
+            selected[names[first]] = value
         if rest and first in names:
-            chosen[f"{names[first]}.{rest}" if names[first] else rest] = value
-    return chosen
+            selected[f"{names[first]}.{rest}" if names[first] else rest] = value
+    return selected
 
 
 class _Part(nn.Module):
@@ -330,15 +330,15 @@ class _Part(nn.Module):
         self.module, self.name = module, name
 
     def forward(self, x: Tensor) -> Tensor:
-        found: Tensor = getattr(self.module, self.name)(x)
-        return found
+        output: Tensor = getattr(self.module, self.name)(x)
+        return output
 
 
 def factory(module: Any, row_shape: tuple[int, ...], n_outputs: int) -> Callable[[], nn.Module]:
     """Return a function that builds a freshly initialised network from a module or a callable.
 
-    An `nn.Module` is a template: it is copied and its layers' `reset_parameters` are called. A callable
-    `(row_shape, n_outputs)` builds the network, and decides itself how to initialise it.
+    An `nn.Module` is a template: it is copied, and `reset_parameters` of its layers is called. A callable
+    `(row_shape, n_outputs)` builds and initialises the network.
     """
     if isinstance(module, nn.Module):
         return lambda: _reset(module)

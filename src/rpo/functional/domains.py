@@ -1,6 +1,6 @@
 """Sums and means over the rows of each domain, without a loop over domains.
 
-With a `group` of `torch.distributed` the rows are those of all its processes, and the results the same on each.
+With a `group` of `torch.distributed` sums run over the rows of all its processes, and each gets the same result.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -81,7 +81,7 @@ def mean_over_domains(values: Tensor, size: Tensor) -> Tensor:
 def sum_over_ranks(values: Tensor, group: "ProcessGroup | None") -> Tensor:
     r"""Sum values over the processes of a group; without a group, return them unchanged.
 
-    The derivative of Σ_r L_r with respect to one process's v is Σ_r dL_r/d(sum): the same sum, of the gradients.
+    The derivative of Σ_r L_r with respect to the v of one process is Σ_r dL_r/d(sum): the same sum, of gradients.
 
     >>> sum_over_ranks(torch.tensor([1.0, 2.0]), None)
     tensor([1., 2.])
@@ -119,9 +119,9 @@ def sum_over_earlier_ranks(values: Tensor, group: "ProcessGroup | None") -> Tens
         return torch.zeros_like(values)
     from torch import distributed
 
-    every = [torch.empty_like(values) for _ in range(distributed.get_world_size(group))]
-    distributed.all_gather(every, values.detach().contiguous(), group=group)
-    return torch.stack([torch.zeros_like(values), *every[: distributed.get_rank(group)]]).sum(0)
+    values_by_rank = [torch.empty_like(values) for _ in range(distributed.get_world_size(group))]
+    distributed.all_gather(values_by_rank, values.detach().contiguous(), group=group)
+    return torch.stack([torch.zeros_like(values), *values_by_rank[: distributed.get_rank(group)]]).sum(0)
 
 
 class _Sum(torch.autograd.Function):

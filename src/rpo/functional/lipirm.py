@@ -67,10 +67,8 @@ def squared_mean(
 ) -> Tensor:
     r"""Estimate the squared mean of each domain, (E_e v)².
 
-    `"square"` squares the mean, `"split"` multiplies the means of two halves.
-
-    On a mini-batch E[v̄²] = (E v)² + Var(v̄) is too large; the product of means over disjoint halves (every other row
-    of the domain) has no such bias, and can be negative. A domain of one row has no such product and counts zero.
+    `"square"` squares the mean, which on a mini-batch is biased upwards: E[v̄²] = (E v)² + Var(v̄). `"split"` multiplies
+    the means of two disjoint halves (every other row): unbiased, possibly negative, and zero for a single row.
 
     >>> squared_mean(torch.tensor([2.0, 12.0]), torch.tensor([0, 0]), torch.ones(2), 1, "split")
     tensor([24.])

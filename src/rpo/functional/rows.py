@@ -14,12 +14,12 @@ def drawing(module: nn.Module) -> list[str]:
     >>> drawing(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.1), nn.Dropout(0.0)))
     ['1']
     """
-    found = []
+    names = []
     for name, layer in module.named_modules():
         chance = layer.dropout if isinstance(layer, nn.MultiheadAttention) else getattr(layer, "p", 0.0)
         if isinstance(layer, _DropoutNd | nn.MultiheadAttention) and chance > 0:
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def mixing(module: nn.Module) -> list[str]:

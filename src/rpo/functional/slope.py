@@ -70,7 +70,7 @@ def _squared_gradient(row: Tensor, weights: list[Tensor], masks: list[Tensor]) -
 
     ‖W₁ᵀ M₁ … W_l ᵀ M_l row‖²
     """
-    # The top row goes into the weights below it: then the first factor, a mask, needs no gradient.
+    # The output row is multiplied into the weights below it, so that the first factor, a mask, needs no gradient.
     weights = [*weights[:-1], row[:, None] * weights[-1]]
     back = masks[-1]
     for weight, mask in zip(weights[:0:-1], masks[-2::-1], strict=True):
@@ -103,7 +103,7 @@ def function_output_and_slope(function: Callable[[Tensor], Tensor], x: Tensor) -
 class Sloped(nn.Module):
     r"""A module whose forward pass gives f(x) and Σ_c ‖∇ₓ f_c(x_i)‖² together.
 
-    `DistributedDataParallel` reduces gradients only of what its own forward pass computed: wrap this, not the model.
+    `DistributedDataParallel` reduces only gradients of what its own forward pass computed: wrap this, not the model.
 
     >>> Sloped(nn.Linear(2, 1))(torch.ones(3, 2))[1].shape
     torch.Size([3])
@@ -130,8 +130,8 @@ def output_and_slope(module: nn.Module, x: Tensor, params: Mapping[str, Tensor] 
     """
     inner = module.module if isinstance(module, DistributedDataParallel) else module
     if isinstance(inner, Sloped):
-        both: tuple[Tensor, Tensor] = module(x)
-        return both
+        result: tuple[Tensor, Tensor] = module(x)
+        return result
     if inner is not module:
         raise InputError("DistributedDataParallel must hold the input gradient too: wrap as DDP(Sloped(model))")
     names = mlp_layers(module)

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
-# Below this many rows a mean squared residual says next to nothing: its relative standard error,
-# sqrt(2/n), is over 60 %. Such a cell borrows its noise, and is marked as too small to judge.
+# Below this many rows a mean squared residual is hardly informative: its relative standard error, sqrt(2/n), is over
+# 60 %. Such a cell borrows its noise, and is marked as too small to judge.
 MIN_ROWS = 5
 
 

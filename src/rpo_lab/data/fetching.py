@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -58,35 +59,58 @@ def verified(data: bytes, checksum: str, what: str, remedy: str) -> bytes:
     return data
 
 
-def missing_files(folder: Path, files: Mapping[str, str]) -> list[str]:
-    """Return the names of the files that are not in the folder, or not whole.
+@dataclass(frozen=True)
+class FileSet:
+    """A data set of a few files with their SHA-256; `place` is its folder in the cache, `name` what users type."""
 
-    >>> missing_files(Path("nowhere"), {"a": "00"})
-    ['a']
-    """
-    return [name for name, checksum in files.items() if not is_whole(folder / name, checksum)]
+    title: str
+    name: str
+    place: str
+    files: Mapping[str, str]
 
+    @property
+    def folder(self) -> Path:
+        """Where the files are kept."""
+        return cache_folder() / self.place
 
-def fetch_files(
-    folder: Path, files: Mapping[str, str], sources: Iterable[tuple[str, Source]], say: Callable[[str, int], None]
-) -> str:
-    """Write the missing files of a folder, each from the first source that has it; return what went wrong.
+    @property
+    def present(self) -> bool:
+        """Whether all files are there; whether they are whole is checked when they are read."""
+        return all((self.folder / name).is_file() for name in self.files)
 
-    A source yields verified files, or raises an error; `say` hears of each that is asked, and of how many files.
-    """
-    refusals = []
-    for source, read in sources:
-        missing = missing_files(folder, files)
-        if not missing:
-            break
-        say(source, len(missing))
-        try:
-            for name, data in read():
-                if name in missing:
-                    write_whole(folder / name, data)
-        except Exception as error:  # whatever a source does wrong, there is another
-            refusals.append(f"{source}: {words_of(error, MOST_WORDS)}")
-    return "; ".join(refusals)
+    @property
+    def missing(self) -> list[str]:
+        """Names of the files that are not there, or not whole."""
+        return [name for name, checksum in self.files.items() if not is_whole(self.folder / name, checksum)]
+
+    def verified(self, data: bytes, name: str, where: str) -> bytes:
+        """Return the content of a file if it has the file's checksum."""
+        what, remedy = f"{name} from {where} is not {self.title}'s", f"delete it and run `rpo data get {self.name}`"
+        return verified(data, self.files[name], what, remedy)
+
+    def copy(self, read: Callable[[str], bytes]) -> None:
+        """Write the missing files, read by name."""
+        for name in self.missing:
+            write_whole(self.folder / name, read(name))
+
+    def fetch(self, sources: Iterable[tuple[str, Source]], say: Callable[[str, int], None]) -> str:
+        """Write the missing files, each from the first source that has it; return what went wrong.
+
+        A source yields verified files, or raises an error; `say` hears of each that is asked, and of how many files.
+        """
+        refusals = []
+        for source, read in sources:
+            missing = self.missing
+            if not missing:
+                break
+            say(source, len(missing))
+            try:
+                for name, data in read():
+                    if name in missing:
+                        write_whole(self.folder / name, data)
+            except Exception as error:  # whatever a source does wrong, there is another
+                refusals.append(f"{source}: {words_of(error, MOST_WORDS)}")
+        return "; ".join(refusals)
 
 
 def download(address: str, path: Path, most: int) -> None:

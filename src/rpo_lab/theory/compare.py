@@ -102,7 +102,7 @@ def lambda_rows(problem: Problem, *, counts: Sequence[float] = COUNTS) -> list[R
 
 
 def groups_differ(problem: Problem) -> bool:
-    """Whether the density or the noise of some domain differs along x, so that there is something for ρ to do.
+    """Check whether the density or the noise of some domain differs along x, so that there is something for ρ to do.
 
     Example:
         >>> from rpo_lab.theory import problems

@@ -32,7 +32,7 @@ POINTS = 250
 
 
 def profiles(problem: Problem, eta: float, lam: float, *, repetitions: int = 400, seed: int = 0) -> Figure:
-    """Bias and variance against x: printed, corrected, exact solver, and Monte-Carlo with two standard errors.
+    """Draw bias and variance against x: printed, corrected, exact, and Monte-Carlo with two standard errors.
 
     Example:
         >>> from rpo_lab.theory import problems
@@ -63,7 +63,7 @@ def profiles(problem: Problem, eta: float, lam: float, *, repetitions: int = 400
 
 
 def risk_against_lambda(problem: Problem, eta: float) -> Figure:
-    """R(f̂) against λ: printed, corrected and exact, with the λ that is printed, derived and best.
+    """Draw R(f̂) against λ: printed, corrected and exact, with the λ that is printed, derived and best.
 
     Example:
         >>> from rpo_lab.theory import problems
@@ -92,7 +92,7 @@ def risk_against_lambda(problem: Problem, eta: float) -> Figure:
 
 
 def rho_choices(problem: Problem) -> Figure:
-    """Left: density and noise; right: ρ of the integral form printed, derived, and at the numerical optimum.
+    """Draw density and noise, and beside them ρ of the integral form printed, derived, and at the numerical optimum.
 
     Example:
         >>> from rpo_lab.theory import problems
@@ -169,7 +169,7 @@ def page(lines: Sequence[str], figures: Sequence[Path], *, eta: float, lam: floa
 
 
 def _three_ways(problem: Problem, eta: float, lam: float) -> dict[str, Risk]:
-    """In the order of drawing: the dashes of the corrected curve lie on the exact one."""
+    """Return the risks in the order of drawing: the dashes of the corrected curve lie on the exact one."""
     return {
         "printed": expected_risk(problem, eta, lam, 1.0, variant="paper"),
         "exact": exact_risk(problem, eta, lam, 1.0),
@@ -188,5 +188,5 @@ def _canvas(panels: int) -> tuple[Figure, list[Axes]]:
 
 
 def _thin(problem: Problem) -> NDArray[np.intp]:
-    """Indices of the nodes that are drawn: both ends, and equally many between."""
+    """Return the indices of the nodes that are drawn: both ends, and evenly many between."""
     return np.unique(np.linspace(0, len(problem.x) - 1, POINTS).astype(np.intp))

@@ -76,16 +76,16 @@ class Problem:
         return np.minimum((self.x * self.groups).astype(np.intp), self.groups - 1)
 
     def integral(self, values: Array) -> float:
-        """∫ values dx over [0, 1]."""
+        """Compute ∫ values dx over [0, 1]."""
         return float(self.weights @ values)
 
     def slope(self, values: Array) -> Array:
-        """The derivative of a function on the grid, to second order up to the ends."""
+        """Compute the derivative of a function on the grid, to second order up to the ends."""
         # Less its first value, so that the derivative of a constant is exactly zero.
         return np.asarray(np.gradient(values - values[0], 1 / (len(self.x) - 1), edge_order=2), dtype=np.float64)
 
     def by_group(self, values: Array) -> Array:
-        """One value for each group, spread over the nodes of the group."""
+        """Spread one value for each group over the nodes of the group."""
         return np.asarray(values, dtype=np.float64)[..., self.group]
 
 

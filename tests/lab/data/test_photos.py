@@ -1,6 +1,7 @@
 """The stand-in: contexts by the border, domains from a small album in place of CIFAR-10."""
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ def folder(tmp_path_factory):
     """Six files of 200 pictures: twenty of each kind, five before each ground."""
     rng = np.random.default_rng(0)
     path, checksums = tmp_path_factory.mktemp("cifar"), {}
-    for name in cifar.FILES:
+    for name in cifar.SET.files:
         rows = [
             bytes([kind]) + coloured(rng, ground).transpose(2, 0, 1).tobytes()
             for kind in range(10)
@@ -34,7 +35,7 @@ def folder(tmp_path_factory):
         (path / name).write_bytes(b"".join(rows))
         checksums[name] = hashlib.sha256(b"".join(rows)).hexdigest()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cifar, "FILES", checksums)
+        patch.setattr(cifar, "SET", replace(cifar.SET, files=checksums))
         yield path
 
 
