@@ -5,12 +5,11 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-
-import rpo
-from rpo._compare import grid_of, study_rows
 from rpo._comparing import table_problem
 from rpo._comparing.table_problem import use_folder, write_folds
 from rpo._comparing.verdict import verdict
+
+import rpo
 from rpo._table import prepare
 from rpo.exceptions import InputError
 from rpo_lab.runner import runner, stacks

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from rpo._comparing.table_problem import read_arrays
 
 import rpo
-from rpo._comparing.table_problem import read_arrays
 from rpo._models.table_files import load_model
 from rpo._models.table_model import predict_table
 from rpo._saving.folders import foreign

@@ -27,9 +27,12 @@ Done = TypeVar("Done")
 
 
 def on_cluster(
-    address: str, go_on: str = GO_ON
+    address: str, go_on: str = GO_ON, what: str = "part"
 ) -> Callable[[Callable[[Piece], Done], Sequence[Piece]], Iterator[tuple[int, Done]]]:
-    """Work and pieces to each piece's number and what the work makes of it, by the workers of a cluster."""
+    """Work and pieces to each piece's number and what the work makes of it, by the workers of a cluster.
+
+    `what` a piece is called. The work, with all that it holds, is sent to each worker once.
+    """
 
     def spread(work: Callable[[Piece], Done], pieces: Sequence[Piece]) -> Iterator[tuple[int, Done]]:
         with connect(address) as client:
@@ -37,7 +40,7 @@ def on_cluster(
                 check_workers(client, address)
                 # A piece of work itself, so that it is made again should its worker be lost; it is sent once.
                 sent = client.submit(_itself, work, pure=False)
-            yield from mapped(client, _applied, pieces, address, "part", go_on, {"work": sent})
+            yield from mapped(client, _applied, pieces, address, what, go_on, {"work": sent})
 
     return spread
 

@@ -208,7 +208,7 @@ def show(asked: Asked, views: "Sequence[View]", *, also: "Sequence[Run]" = ()) -
 
 def _with_rows(view: "View", names: "Sequence[str]") -> "View":
     """The view with a row for each further method, its hyper-parameters chosen among three values of the first."""
-    from rpo._compare import grid_of
+    from rpo._comparison.table_networks import grid_of
     from rpo.methods import get_method
     from rpo_lab.runner.problems import load
     from rpo_lab.runner.study import Row

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rpo._comparing.table_learners import part
+from rpo._comparison.table_folds import part
 from rpo._table import prepare
 from rpo._table.columns import Column
 from rpo._table.table import Table

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rpo._comparing.table_problem import found_strata
+from rpo._comparison.table_folds import strata_of
 from rpo._networks.array_inputs import weighted_moments
 from rpo._table.table import Table
 from rpo.engine.data import Data, make_data
@@ -70,4 +70,4 @@ def _strata(table: str, setting: str, fold: int, rows: int, seed: int) -> NDArra
     """The stratum of each training row, as RPO's estimators choose it."""
     ready = make_fold(table, setting, fold, rows, seed).train
     everything = np.ones(len(ready.y), dtype=bool)
-    return found_strata(ready, everything, chosen_grouping("auto", classes=ready.task == "classification"), seed)
+    return strata_of(ready, everything, chosen_grouping("auto", classes=ready.task == "classification"), seed)

@@ -43,7 +43,6 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {}
 # Loaders that stand elsewhere, by the module that registers them: it is imported when one is asked for, in whichever
 # process, so that tables need no digits and digits no photos.
 ELSEWHERE = {
-    "table": "rpo._comparing.table_problem",
     "colored": "rpo_lab.digit_problems",
     "colored-twice": "rpo_lab.digit_problems",
     "digits": "rpo_lab.digit_problems",
