@@ -78,7 +78,7 @@ class Folds:
 
     def held(self, fold: int) -> NDArray[np.bool_]:
         """Return which rows a fold holds out."""
-        return self.fold[self.domain] == fold
+        return np.asarray(self.fold[self.domain] == fold)
 
 
 class FoldData(NamedTuple):

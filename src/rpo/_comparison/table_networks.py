@@ -145,9 +145,9 @@ class Networks:
             stacks += [Stack(tuple(methods), gone) for gone, methods in missing.items() if gone]
         return sorted(stacks, key=lambda stack: stack.places[0][1])  # by seed: then what is done soon is whole
 
-    def _parts(self) -> list[list[Place]]:
+    def _parts(self) -> list[Sequence[Place]]:
         """Places by the number of domains trained on, as many as go into one stack."""
-        parts = []
+        parts: list[Sequence[Place]] = []
         for size in sorted({len(held) for held in self.folds.held_out}):
             folds = [f for f, held in enumerate(self.folds.held_out) if len(held) == size]
             places = [(f, seed) for seed in range(self.seeds) for f in folds]
@@ -290,8 +290,15 @@ def _fit(
         filled, n = own.filled(), len(own.grid)
         if own.stage() is not None and state is None:
             numbers = {name: [value] * len(sets) for name, value in filled[0][0].items()}
-            given = {"seeds": seeds, "numbers": numbers, "options": filled[0][1], "config": config}
-            state = first_stage(get_method(own.method), build, stack_data(sets), **given)
+            state = first_stage(
+                get_method(own.method),
+                build,
+                stack_data(sets),
+                seeds=seeds,
+                numbers=numbers,
+                options=filled[0][1],
+                config=config,
+            )
         trained = train(
             own.method,
             build,
@@ -318,7 +325,7 @@ def _outputs(trained: Trained, parts: Sequence[Data]) -> list[Tensor]:
     for k, data in enumerate(parts):
         alone = replace(trained, snapshot=cut(trained.snapshot, slice(k, k + 1)))
         output = torch.empty(data.n_rows, data.n_outputs, dtype=trained.snapshot.flat.dtype)
-        for rows in (data.domain == e for e in data.domain.unique()):
+        for rows in (data.domain == e for e in set(data.domain.tolist())):
             output[rows] = alone.output(data.tensor[rows])[0]
         outputs.append(output)
     return outputs
