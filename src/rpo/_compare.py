@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import torch
 
-from rpo._cluster.scheduler import reached
-from rpo._comparison.table_folds import Folds, ResultFolder, deal, encode_target, part, strata_by_fold
+from rpo._cluster.scheduler import check_scheduler
+from rpo._comparison.table_folds import Folds, ResultFolder, deal, encode_target, strata_by_fold
 from rpo._comparison.table_learners import CONTROLS, QUALITY, STOCK, learner_errors, names_of, read_fold
 from rpo._comparison.table_networks import RULES, Networks, Outcomes, check_rule
 from rpo._io import AskedTask, Grouping, Show, hold, p_equals, remove_temporaries
@@ -140,7 +140,7 @@ def compare(
     """
     check_rule(selection)
     if cluster is not None:
-        reached(cluster)
+        check_scheduler(cluster)
     if seeds < 2:
         raise InputError(f"seeds must be at least 2 (a standard deviation needs two values), got {seeds}")
     if jobs < 1:
@@ -213,10 +213,9 @@ def _cut(ready: Table) -> Table:
     total = len(ready.y)
     if total <= MOST_ROWS:
         return ready
-    drawn = np.zeros(total, dtype=bool)
-    drawn[np.random.default_rng(0).choice(total, MOST_ROWS, replace=False)] = True
+    drawn = np.sort(np.random.default_rng(0).choice(total, MOST_ROWS, replace=False))
     note = f"the comparison used {MOST_ROWS:,} rows drawn from {total:,}"
-    return replace(part(ready, drawn), notes=(*ready.notes, note))
+    return replace(ready.rows(drawn), notes=(*ready.notes, note))
 
 
 def _networks(folds: Folds, names: tuple[str, ...], seeds: int, steps: int, selection: str) -> Networks:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,8 +21,8 @@ from rpo.engine import Data, make_data
 from rpo.exceptions import InputError
 from rpo.functional.losses import Task
 from rpo.functional.statistics import MIN_ROWS
-from rpo.grouping import NamedStrata, find_strata
-from rpo.grouping.strata import chosen_grouping
+from rpo.grouping import find_strata
+from rpo.grouping.strata import choose_grouping
 
 MOST_FOLDS = 10
 VALIDATION = 0.2  # of the rows of every training domain that has five or more
@@ -89,13 +89,6 @@ class FoldData(NamedTuple):
     held: Data
 
 
-def part(ready: Table, rows: NDArray[np.bool_]) -> Table:
-    """Return some rows of a table."""
-    strata = ready.strata and NamedStrata(ready.strata.labels[rows], ready.strata.names)
-    arrays = {name: getattr(ready, name)[rows] for name in ("X", "y", "domains", "row")}
-    return replace(ready, frame=ready.frame[rows], strata=strata, **arrays)
-
-
 def encode_target(ready: Table) -> tuple[NDArray[Any], Task, int, float]:
     """Return the target as the engine takes it, the task, the number of classes, and the target's deviation.
 
@@ -130,7 +123,7 @@ def deal(ready: Table, grouping: Grouping = "auto") -> Folds:
     number = min(len(labels), MOST_FOLDS)
     fold[np.lexsort((labels, -count))] = np.arange(len(labels)) % number
     y, task, n_classes, _ = encode_target(ready)
-    source = chosen_grouping(grouping, classes=task != "regression", given=ready.strata is not None)
+    source = choose_grouping(grouping, classes=task != "regression", given=ready.strata is not None)
     named = ready.strata.labels if ready.strata else np.zeros(0)
     held = tuple(tuple(str(name) for name in labels[fold == f]) for f in range(number))
     rows = dict(zip(map(str, labels), map(int, count), strict=True))

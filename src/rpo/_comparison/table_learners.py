@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rpo._comparison.table_folds import Folds, ResultFolder, digest, encode_target, part
+from rpo._comparison.table_folds import Folds, ResultFolder, digest, encode_target
 from rpo._io import Bar, Grouping, Show
 from rpo._learners.stack import constant, linear, trees
 from rpo._models import QualityClassifier, QualityRegressor
@@ -55,7 +55,7 @@ def fit_fold(task: FoldTask) -> Errors:
     """
     ready = task.ready
     seen = ~np.logical_or.reduce(list(task.held.values()))
-    inside, classes = part(ready, seen), ready.task == "classification"
+    inside, classes = ready.rows(seen), ready.task == "classification"
     known, y = np.unique(inside.y, return_inverse=True) if classes else (None, inside.y)
     models: dict[str, Any] = {}
     for name, learner in zip(names_of(ready), (constant(classes), linear(classes), trees(classes, 0)), strict=False):

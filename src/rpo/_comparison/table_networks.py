@@ -25,7 +25,7 @@ from rpo.engine import Config, Data, Trained, network, stack_data, train
 from rpo.engine.config import HIDDEN
 from rpo.engine.data import COLUMNS
 from rpo.engine.method import State
-from rpo.engine.plugins import check_same, packed, unpack
+from rpo.engine.plugins import check_same, pack_methods, unpack_methods
 from rpo.engine.trained import cut
 from rpo.engine.training import first_stage
 from rpo.exceptions import InputError
@@ -161,7 +161,7 @@ class Networks:
         done = self.finished(folder)
         stacks, threads = self.stacks(done), torch.get_num_threads()
         here = cluster is None and jobs == 1
-        work = partial(run_stack, networks=self, strata=strata, carried=b"" if here else packed())
+        work = partial(run_stack, networks=self, strata=strata, carried=b"" if here else pack_methods())
         spread = partial(shared, jobs=jobs) if cluster is None else on_cluster(cluster, what="stack")
         try:
             with Bar(self.count(self.keys) - self.count(list(done)), "networks", verbose, patience=0.0) as bar:
@@ -242,7 +242,7 @@ def run_stack(stack: Stack, networks: Networks, strata: NDArray[np.int64], carri
 
     Only a method that is unknown here, or differs, raises an error: that is no network's fault.
     """
-    unpack(carried)
+    unpack_methods(carried)
     for own in stack.methods:
         check_same(get_method(own.method), own.source)
     torch.set_num_threads(1)

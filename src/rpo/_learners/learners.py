@@ -4,7 +4,7 @@ Trees and lines leave misfit at the edges of shifted domains that looks like noi
 data end do not; trees find what curves miss.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
 )
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rpo._learners.bases import Basis, Binned, Coarse, Columns, chosen_products, linear_part, with_products
@@ -235,6 +235,36 @@ def boosted(
         random_state=seed,
     )
     return make_pipeline(Coarse(), trees)
+
+
+def takes_bins(learner: Any) -> bool:
+    """Return whether a learner has trees that can be fitted to rows in bins.
+
+    >>> takes_bins(boosted()), takes_bins(Additive()), takes_bins(Line())
+    (True, True, False)
+    """
+    return bool(learner.trees if isinstance(learner, Additive) else is_boosted(learner))
+
+
+def shared_bins(models: Sequence[Any], x: Array) -> Binned | None:
+    """Return rows in the bins that several fitted models share; None where each has its own, or one alone has any.
+
+    >>> x = np.arange(40.0)[:, None]
+    >>> bins = Coarse().fit(x)
+    >>> models = [fit_boosted(boosted(), x, x[:, 0], None, Binned(bins, x)) for _ in range(2)]
+    >>> shared_bins(models, x).bins is bins, shared_bins(models[:1], x)
+    (True, None)
+    """
+    trees = [model.trees_ if isinstance(model, Additive) else model for model in models if takes_bins(model)]
+    bins = [pipeline[0] for pipeline in trees]
+    if len(bins) < 2 or any(one is not bins[0] for one in bins):
+        return None
+    return Binned(bins[0], bins[0].transform(x))
+
+
+def is_boosted(learner: Any) -> bool:
+    """Return whether a learner was made by `boosted()`."""
+    return isinstance(learner, Pipeline) and isinstance(learner[0], Coarse)
 
 
 def fit_boosted(trees: Any, x: Array, y: NDArray[Any], weight: Array | None, binned: Binned | None = None) -> Any:

@@ -15,7 +15,7 @@ from rpo._learners.learners import NAMED
 from rpo._models import QualityClassifier, QualityRegressor
 from rpo._models.intervals import How
 from rpo._table.columns import Column, as_text, check_reach, names_of, transform, typed
-from rpo._table.table import Table
+from rpo._table.table import Table, column_weights
 from rpo.exceptions import InputError
 
 OURS, PLAIN = "rpo", "erm-l2"  # the method compared with plain training
@@ -110,13 +110,7 @@ def weights_of(ready: Table, name: str) -> NDArray[np.float64]:
     >>> weights_of(prepare(table, target="y", drop=["w"]), "w")[:2].tolist()
     [1.0, 2.0]
     """
-    weight = typed(ready.frame[name], Column(name=name, kind="number"))
-    bad = int((~(np.isfinite(weight) & (weight >= 0))).sum())
-    if bad:
-        raise InputError(f"the weight {name!r} is missing, negative or not a number in {bad} rows: correct them")
-    if not weight.any():
-        raise InputError(f"the weight {name!r} is zero in every row: at least one must be positive")
-    return weight
+    return column_weights(ready.frame, name)
 
 
 def _method(task: Task, method: str, grouping: Grouping, steps: int | None, seed: int) -> Any:

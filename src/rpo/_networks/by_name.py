@@ -1,4 +1,4 @@
-"""Networks by the name of their method, for what takes any estimator."""
+"""Network estimators by the name of their method."""
 
 from typing import Any
 

@@ -17,7 +17,7 @@ SCHEMES = ("calibrated", "paper")
 
 
 class _RPO(DomainEstimator):
-    """The constructor both share."""
+    """Constructor shared by both estimators."""
 
     # The calibrated η for `strength` one.
     _unit: ClassVar[float] = 1.0
@@ -180,5 +180,5 @@ class RPOClassifier(ClassifierTarget, ClassifierMixin, _RPO):  # type: ignore[mi
     ['yes', 'no']
     """
 
-    # The second derivative of the logistic loss is 1/4 at most, that of the squared loss 2: the same η asks less.
+    # The logistic loss has a second derivative of at most 1/4, the squared loss of 2: the same η has less effect.
     _unit = 2.0

@@ -32,10 +32,10 @@ from rpo.cli.options import (
     echo_json,
     load_plugins,
     names_in,
-    opened,
+    open_run,
+    open_table,
     origin,
     records,
-    run_by,
     say,
     say_notes,
     show,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from rpo._table import Table
 
 SHOWN = 10
-USUAL = 0.9  # the level that a sentence about intervals is about, if it can be had
+USUAL = 0.9  # highest level of the intervals that are reported
 
 
 def fit(
@@ -145,12 +145,12 @@ def fit(
         from rpo.methods import get_method
 
         get_method(method)
-    # Lines and trees, and the page, look at rows as they came: for them the whole table is read.
+    # Linear models, trees and the page need all columns as they are: for them the whole table is read.
     one_file = not is_dataset(table)
     large = many_rows(Path(table)) if report is None and method not in NAMED and one_file else None
     frame: Any = large
     if large is None:
-        frame = opened(table, encoding=encoding, skip_bad=skip_bad, all_rows=all_rows and cluster is None)
+        frame = open_table(table, encoding=encoding, skip_bad=skip_bad, all_rows=all_rows and cluster is None)
     aside = [name for name in (weight, identifier) if name is not None]
     roles: dict[str, Any] = {
         "target": target,
@@ -167,13 +167,13 @@ def fit(
             from rpo._models.trees_on_cluster import check_all_rows, fit_to_all_rows
 
             check_all_rows(method)
-        with run_by(None, jobs, cluster, skip_bad) as running:
+        with open_run(None, jobs, cluster, skip_bad) as running:
             sample = draw(frame, **roles, drop=drop, aside=aside, seed=seed, rows=sample_rows, running=running)
         learned = () if all_rows else (sample.words,)
         ready = replace(sample.ready, notes=(*sample.ready.notes, *sample.notes, *learned))
     else:
         ready = prepare(frame, **roles, drop=[*drop, *aside], room=np.empty if large is None else on_disk)
-    with kept(checkpoint):
+    with hold_checkpoint(checkpoint):
         model = fit_table(
             ready,
             method=method,
@@ -190,11 +190,11 @@ def fit(
     if isinstance(frame, Dataset) and all_rows and cluster is not None:
         model = fit_to_all_rows(model, sample, cluster, weight=weight, seed=seed)
     save_model(model, out)
-    judged = None if report is None else _write_page(model, ready, report, grouping, Path(table), seed)
+    judgement = None if report is None else _write_page(model, ready, report, grouping, Path(table), seed)
     if as_json:
-        found = {"folder": str(out), "task": model.task, "rows": model.rows, "notes": list(model.notes)}
-        found |= _figures(model.estimator)
-        echo_json(found | page_json(report, judged))
+        answer = {"folder": str(out), "task": model.task, "rows": model.rows, "notes": list(model.notes)}
+        answer |= _figures(model.estimator)
+        echo_json(answer | page_json(report, judgement))
         return
     say_notes(model.notes)
     _show(model)
@@ -204,25 +204,25 @@ def fit(
 
 
 def _write_page(model: "TableModel", ready: "Table", report: Path, grouping: Any, table: Path, seed: int) -> "Quality":
-    """Write the page, with what the model showed if it is one of ours; the judgement on it."""
+    """Write the page, and return the judgement on it; a model of ours adds its expected error."""
     from rpo._models import QualityClassifier, QualityRegressor
     from rpo._quality import judge
     from rpo._report import write_report
 
     ours = isinstance(model.estimator, QualityRegressor | QualityClassifier)
-    judged = model.estimator.quality_ if ours else None
-    judged = judged or judge(ready, grouping=grouping, random_state=seed)
+    judgement = model.estimator.quality_ if ours else None
+    judgement = judgement or judge(ready, grouping=grouping, random_state=seed)
     fitted = model.estimator if ours else None
-    write_report(judged, report, title=table.name, model=fitted, about=origin(table, seed))
-    return judged
+    write_report(judgement, report, title=table.name, model=fitted, about=origin(table, seed))
+    return judgement
 
 
 def _figures(estimator: Any) -> dict[str, Any]:
-    """What to expect and what was decided, or the cells of RPO; as JSON."""
+    """Return the expected error and the decision, or the cells of RPO, as plain values."""
     if hasattr(estimator, "expected_error_"):
         tables = {"expected": "expected_error_", "decision": "decision_", "dropped": "dropped_"}
-        found = {name: records(getattr(estimator, place).reset_index()) for name, place in tables.items()}
-        return found | {"coverage": records(estimator.coverage_), "shares": estimator.shares_}
+        figures = {name: records(getattr(estimator, place).reset_index()) for name, place in tables.items()}
+        return figures | {"coverage": records(estimator.coverage_), "shares": estimator.shares_}
     cells = getattr(estimator, "quality_", None)
     return {"quality": None if cells is None else records(cells)}
 
@@ -239,23 +239,25 @@ def _show(model: "TableModel") -> None:
         if len(estimator.shares_) > 1:
             parts = ", ".join(f"{name} {100 * share:.0f} %" for name, share in used.items())
             say(f"The model combines {parts}.")
-        if words := interval_words(estimator.coverage_, model.task):
+        if words := describe_intervals(estimator.coverage_, model.task):
             say(words)
         return
     cells = getattr(estimator, "quality_", None)
-    if cells is not None and cells[["noise", "rho"]].nunique().max() > 1:  # else none is poorer than another
+    if cells is not None and cells[["noise", "rho"]].nunique().max() > 1:  # otherwise all are alike
         show(cells.head(SHOWN), tuple(cells.columns), "Domains and strata, lowest quality first", len(cells))
 
 
-def interval_words(held: "pd.DataFrame", task: str) -> str:
-    """What intervals of the highest usual level held of domains that did not count in them; nothing if none can be had.
+def describe_intervals(coverage: "pd.DataFrame", task: str) -> str:
+    """Describe in a sentence the coverage of intervals on held-out domains; empty if there are none.
+
+    The highest level up to 90 % is used.
 
     >>> import pandas as pd
     >>> row = {"level": 0.8, "size": 1.5, "covered": 0.83, "lowest": 0.61, "lowest_domain": "B"}
-    >>> interval_words(pd.DataFrame([row]), "regression")
+    >>> describe_intervals(pd.DataFrame([row]), "regression")
     '80 % intervals (typically ±1.5) contain 83 % of the rows of held-out domains; in the worst, B, 61 %.'
     """
-    usual = held[held["level"] <= USUAL]
+    usual = coverage[coverage["level"] <= USUAL]
     if not len(usual):
         return ""
     row = usual.iloc[-1]
@@ -263,7 +265,7 @@ def interval_words(held: "pd.DataFrame", task: str) -> str:
     what = f"{100 * row['level']:.0f} % intervals (typically ±{size})"
     if task == "classification":
         what = f"{100 * row['level']:.0f} % sets ({row['size']:.1f} classes on average)"
-    if "lowest" not in held:
+    if "lowest" not in coverage:
         return f"{what} contain {100 * row['covered']:.0f} % of the held-out rows."
     return (
         f"{what} contain {100 * row['covered']:.0f} % of the rows of held-out domains; in the worst, "
@@ -272,8 +274,8 @@ def interval_words(held: "pd.DataFrame", task: str) -> str:
 
 
 @contextmanager
-def kept(folder: Path | None) -> Iterator[None]:
-    """Hold the folder of a training's checkpoints; SIGTERM ends the process, inside a training or between two."""
+def hold_checkpoint(folder: Path | None) -> Iterator[None]:
+    """Lock the folder of a training's checkpoints; SIGTERM ends the process, inside a training or between two."""
     if folder is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""What the commands on a table share: their options, checks made before anything is computed, and printing."""
+"""Options shared by the commands on a table, early checks, and printing."""
 
 import json
 import re
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from rpo._table.dataset import Dataset
 
 
-def _reached(address: str | None) -> str | None:
-    """The address, once somebody answers there: known before anything is computed."""
+def _check_scheduler(address: str | None) -> str | None:
+    """Check that a scheduler answers, before anything is computed; return the address."""
     if address is None:
         return None
-    from rpo._cluster.scheduler import reached
+    from rpo._cluster.scheduler import check_scheduler
 
-    return reached(address)
+    return check_scheduler(address)
 
 
 Cluster = Annotated[
@@ -39,7 +39,7 @@ Cluster = Annotated[
     typer.Option(
         metavar="ADDRESS",
         help="Address of a Dask scheduler: run on that cluster instead of this machine.",
-        callback=_reached,
+        callback=_check_scheduler,
     ),
 ]
 DataPath = Annotated[
@@ -77,10 +77,10 @@ if TYPE_CHECKING:
 
 WIDTH = 80  # columns of the narrowest terminal
 
-# Characters that steer a terminal, turn the direction of what follows, or are not seen at all.
+# Characters that control a terminal, change the direction of text, or are invisible.
 STEERING = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 
-LONGEST = 480  # characters of a line that says something
+LONGEST = 480  # characters of a message
 
 TablePath = Annotated[
     Path, typer.Argument(metavar="TABLE", help="A CSV, TSV or Parquet file; CSV and TSV also as .gz.")
@@ -126,7 +126,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables
 
 
 def load_plugins(names: Sequence[str] | None) -> None:
-    """Import what --plugin named."""
+    """Import the modules named by --plugin."""
     if names:
         from rpo.methods import load_plugin
 
@@ -135,7 +135,7 @@ def load_plugins(names: Sequence[str] | None) -> None:
 
 
 def check_report(report: Path | None) -> None:
-    """Refuse a page that cannot be written before anything is computed."""
+    """Raise an error, before anything is computed, if the page cannot be written."""
     from rpo.exceptions import InputError
 
     if report is None:
@@ -146,18 +146,18 @@ def check_report(report: Path | None) -> None:
         raise InputError(f"--report must end in .html, got {report}")
 
 
-def names_in(given: Sequence[str] | None, columns: Iterable[str]) -> list[str]:
-    """Names of columns as options give them, several in one if separated by commas.
+def names_in(options: Sequence[str] | None, columns: Iterable[str]) -> list[str]:
+    """Split options into names of columns; an option may hold several, separated by commas.
 
     >>> names_in(["a,b", "c, d"], ["a", "b", "c, d"])
     ['a', 'b', 'c, d']
     """
     known = {str(name) for name in columns}
-    return [name for one in given or () for name in ([one] if one in known else one.split(","))]
+    return [name for option in options or () for name in ([option] if option in known else option.split(","))]
 
 
 def origin(table: Path, seed: int) -> dict[str, str | int]:
-    """What a result was made of, and how to make it again."""
+    """Return how a result was made, and how to make it again."""
     return {
         "file": table.name,
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -167,42 +167,42 @@ def origin(table: Path, seed: int) -> dict[str, str | int]:
     }
 
 
-def shortened(line: str) -> str:
-    """A line that names may have made long, without its middle: it begins with what is wrong and ends with what to do.
+def shorten(line: str) -> str:
+    """Shorten a long line in its middle: it begins with what is wrong and ends with what to do.
 
-    >>> len(shortened("x" * 5_000))
+    >>> len(shorten("x" * 5_000))
     480
     """
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 160]} … {line[-157:]}"
 
 
 def say(text: str, err: bool = False) -> None:
-    """A sentence, wrapped to 80 columns."""
+    """Print a sentence, wrapped to 80 columns."""
     typer.echo(fill(printable(text), WIDTH, break_on_hyphens=False), err=err)
 
 
 def say_notes(notes: Iterable[str]) -> None:
-    """What was recognised or left out, on standard error: it is no part of the result."""
-    for note in notes:  # a line each, however long: what reads them goes by lines
-        typer.echo(f"note: {shortened(printable(note))}", err=True)
+    """Print notes on standard error: they are no part of the result."""
+    for note in notes:  # one line each, for programs that read lines
+        typer.echo(f"note: {shorten(printable(note))}", err=True)
 
 
 def show(table: "pd.DataFrame", columns: Sequence[str], title: str, total: int) -> None:
-    """A table in the terminal, its cells as text and never as markup."""
+    """Print a table; cells are text, never markup."""
     from rich.markup import escape
     from rich.table import Table
 
     more = f" ({len(table)} of {total:,})" if total > len(table) else ""
-    drawn = Table(title=f"{title}{more}", title_justify="left")
+    printed = Table(title=f"{title}{more}", title_justify="left")
     for name in columns:
-        drawn.add_column(escape(name), justify="right" if table[name].dtype.kind in "iufI" else "left")
+        printed.add_column(escape(name), justify="right" if table[name].dtype.kind in "iufI" else "left")
     for values in table[list(columns)].itertuples(index=False):
-        drawn.add_row(*(escape(cell(value, name)) for name, value in zip(columns, values, strict=True)))
-    io.console().print(drawn)
+        printed.add_row(*(escape(cell(value, name)) for name, value in zip(columns, values, strict=True)))
+    io.console().print(printed)
 
 
 def cell(value: Any, column: str = "") -> str:
-    """A value as a table shows it; a column whose name begins with p holds probabilities."""
+    """Format a value for a table; a column whose name begins with p holds p-values."""
     if value is True or value is False or type(value).__name__ == "bool":
         return "yes" if value else ""
     if isinstance(value, float):
@@ -215,29 +215,29 @@ def cell(value: Any, column: str = "") -> str:
 
 
 def echo_json(value: Any) -> None:
-    """Print JSON that every reader takes: what is not finite is null, and no character steers the terminal."""
+    """Print strict JSON: numbers that are not finite are null, and control characters are escaped."""
     text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, indent=1)
-    typer.echo(STEERING.sub(lambda found: json.dumps(found[0])[1:-1], text))
+    typer.echo(STEERING.sub(lambda match: json.dumps(match[0])[1:-1], text))
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {str(name): _plain(one) for name, one in value.items()}
+        return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, float):
         return value if isfinite(value) else None
     return value
 
 
 def records(table: "pd.DataFrame") -> list[dict[str, Any]]:
-    """The rows of a table as dictionaries; what is missing is null."""
+    """Convert the rows of a table to dictionaries; missing values are null."""
     rows: list[dict[str, Any]] = json.loads(table.to_json(orient="records", double_precision=10, date_format="iso"))
     return rows
 
 
-def opened(table: str, *, encoding: str, skip_bad: bool, all_rows: bool) -> "pd.DataFrame | Dataset":
-    """The table in memory, or the dataset if it has so many rows that it is gone through in parts."""
+def open_table(table: str, *, encoding: str, skip_bad: bool, all_rows: bool) -> "pd.DataFrame | Dataset":
+    """Read the table into memory, or open it as a dataset if it is too large."""
     from rpo._table import reading
     from rpo._table.reading import is_dataset, many_rows_in, read_table
 
@@ -254,8 +254,8 @@ def opened(table: str, *, encoding: str, skip_bad: bool, all_rows: bool) -> "pd.
 
 
 @contextmanager
-def run_by(checkpoint: Path | None, jobs: int | None, cluster: str | None, skip_bad: bool) -> "Iterator[Running]":
-    """How passes over a dataset are made; the folder of finished parts is held meanwhile."""
+def open_run(checkpoint: Path | None, jobs: int | None, cluster: str | None, skip_bad: bool) -> "Iterator[Running]":
+    """Yield how passes over a dataset are run; the folder of finished parts is locked meanwhile."""
     from functools import partial
 
     from joblib import cpu_count

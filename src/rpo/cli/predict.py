@@ -61,19 +61,23 @@ def predict(
     model = load_model(folder)
     frame = read_table(table, encoding=encoding)
     level = None if interval is None else interval / 100
-    found, notes = predict_table(model, frame, level=level, method=interval_method)
-    score = score_table(model, found, frame)
+    predictions, notes = predict_table(model, frame, level=level, method=interval_method)
+    score = score_table(model, predictions, frame)
     if out is not None:
-        write_table(found, out)
+        write_table(predictions, out)
     say_notes(notes)
     if as_json:
-        answer = {"notes": notes, "score": None if score is None else records(score), "predictions": records(found)}
+        answer = {
+            "notes": notes,
+            "score": None if score is None else records(score),
+            "predictions": records(predictions),
+        }
         echo_json(answer)
     elif out is None:
-        text = found.to_csv(index=False)
-        # What a file holds must not steer the terminal; to a file or a pipe it goes as it is.
+        text = predictions.to_csv(index=False)
+        # Control characters must not reach a terminal; a file or a pipe gets the text unchanged.
         typer.echo(STEERING.sub("?", text) if sys.stdout.isatty() else text, nl=False)
     else:
         if score is not None:
             show(score.head(SHOWN), tuple(score.columns), "Error of these predictions", len(score))
-        typer.echo(f"{len(found):,} predictions are in {out}.")
+        typer.echo(f"{len(predictions):,} predictions are in {out}.")

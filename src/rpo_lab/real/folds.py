@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rpo._comparison.table_folds import part
 from rpo._table import prepare
 from rpo._table.columns import Column
 from rpo._table.table import Table
@@ -95,12 +94,12 @@ def make_fold(table: str, setting: str, fold: int, rows: int, seed: int) -> Fold
     """The fold, planted anew for every seed and fold."""
     ready = real_table(table, rows)
     held = held_out(ready, fold, seed)
-    inside, outside = part(ready, ~held), part(ready, held)
+    inside, outside = ready.rows(~held), ready.rows(held)
     rng = np.random.default_rng([seed, fold, list(SETTINGS).index(setting)])
     planted = plant(setting_of(setting), inside, len(outside.y), rng)
     kept = np.zeros(len(inside.y), dtype=bool)
     kept[planted.kept] = True
-    train = part(inside, kept)
+    train = inside.rows(kept)
     train = replace(train, y=planted.y, frame=train.frame.assign(**{train.target: planted.y}))
     if planted.column is not None and planted.elsewhere is not None:
         train, outside = wider(train, planted.column), wider(outside, planted.elsewhere)

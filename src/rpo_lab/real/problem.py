@@ -12,7 +12,7 @@ from rpo._networks.array_inputs import weighted_moments
 from rpo._table.table import Table
 from rpo.engine.data import Data, make_data
 from rpo.functional.losses import Task
-from rpo.grouping.strata import chosen_grouping
+from rpo.grouping.strata import choose_grouping
 from rpo_lab.real.folds import make_fold
 from rpo_lab.real.learners import codes
 from rpo_lab.runner.problems import Problem, problem
@@ -70,4 +70,4 @@ def _strata(table: str, setting: str, fold: int, rows: int, seed: int) -> NDArra
     """The stratum of each training row, as RPO's estimators choose it."""
     ready = make_fold(table, setting, fold, rows, seed).train
     everything = np.ones(len(ready.y), dtype=bool)
-    return strata_of(ready, everything, chosen_grouping("auto", classes=ready.task == "classification"), seed)
+    return strata_of(ready, everything, choose_grouping("auto", classes=ready.task == "classification"), seed)

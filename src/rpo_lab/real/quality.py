@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_predict
 
-from rpo._learners.stack import Stack, fitted, learners_of
+from rpo._learners.stack import Stack, fit_learner, learners_of
 from rpo._models import QualityClassifier, QualityRegressor
 from rpo._models.decision import PLAIN
 from rpo._networks.by_name import network_named
@@ -125,7 +125,7 @@ def refitted(model: Any, fold: Fold, weight: Array, seed: int) -> Array:
     X, domain = fold.train.X[:, model.kept_], domain_codes(fold).astype(np.intp)
     learners = learners_of(model.estimator, classes=fold.classes, rows=len(X), seed=seed, network=network_named)
     parts = {
-        name: fitted(learner, X, label, weight, domain, seed=seed)
+        name: fit_learner(learner, X, label, weight, domain, seed=seed)
         for name, learner in learners.items()
         if model.shares_[name] > 0
     }

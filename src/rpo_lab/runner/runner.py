@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from rpo._cluster.scheduler import reached
+from rpo._cluster.scheduler import check_scheduler
 from rpo._io import Bar, Show
 from rpo._workers import shared
-from rpo.engine.plugins import packed, unpack
+from rpo.engine.plugins import pack_methods, unpack_methods
 from rpo.exceptions import InputError
 from rpo_lab.runner.outside import is_outside
 from rpo_lab.runner.specification import Run, canonical
@@ -119,7 +119,7 @@ def cluster_at(address: str | None) -> "Cluster | None":
         return None
     from rpo_lab.runner.cluster import Cluster
 
-    return Cluster(reached(address))
+    return Cluster(check_scheduler(address))
 
 
 def _results(
@@ -132,7 +132,7 @@ def _results(
         yield from dask.results(stacks, cluster)
         return
     threads = torch.get_num_threads()
-    work = run_stack if jobs <= 1 else partial(_work, carried=packed(), before=before)
+    work = run_stack if jobs <= 1 else partial(_work, carried=pack_methods(), before=before)
     try:
         for _, records in shared(work, stacks, jobs):
             yield records
@@ -142,7 +142,7 @@ def _results(
 
 def _work(stack: Sequence[Run], carried: bytes, before: Callable[[], None] | None) -> list[Record]:
     """One stack, by methods and of data of which a worker may not have heard."""
-    unpack(carried)
+    unpack_methods(carried)
     if before is not None:
         before()
     return run_stack(stack)
