@@ -7,15 +7,16 @@ import pytest
 from rpo._stats.significance import holm
 from rpo.exceptions import InputError
 from rpo.methods import methods
-from rpo_lab.ablation import PRINTED, ablation
 from rpo_lab.cmnist import (
     COMPARISON,
     FAIR,
     LITERAL,
     PERMUTED,
+    PRINTED,
     RPO,
     SAME_FORM,
     SETTINGS,
+    ablation,
     cmnist,
     comparison,
     data_of,
@@ -23,7 +24,7 @@ from rpo_lab.cmnist import (
     literal,
     numbers_of,
 )
-from rpo_lab.runner.render import header, to_csv, to_html, to_latex, to_markdown
+from rpo_lab.runner.render import header, to_csv, to_html, to_markdown
 from rpo_lab.runner.results import make_results
 from rpo_lab.runner.selection import get_rule
 from rpo_lab.runner.specification import DataSpec, Run, Training, complete
@@ -132,7 +133,7 @@ def test_many_settings_go_down_the_page():
     assert table.tall
     assert header(table) == [row.label for row in tuned.study.rows]
     # Six settings, accuracy and AUC; on a page of its own once more, the risk at home.
-    for form, times in ((to_markdown, 1), (to_html, 2), (to_latex, 1)):
+    for form, times in ((to_markdown, 1), (to_html, 2)):
         text = form(table)
         assert text.count("Bad Domain") == 12 * times
         assert "0.700" in text

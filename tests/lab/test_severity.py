@@ -3,13 +3,12 @@ import pytest
 from scipy import stats
 
 from rpo.exceptions import InputError
-from rpo_lab.cmnist import RPO
+from rpo_lab.cmnist import CURVES, RPO, USUAL, severity
 from rpo_lab.data.colored import colored_mnist, random_setting
 from rpo_lab.runner.figures import half_width
 from rpo_lab.runner.results import Cell, make_results
 from rpo_lab.runner.selection import get_rule
 from rpo_lab.runner.store import Measured, Record
-from rpo_lab.severity import CURVES, USUAL, severity, view
 
 
 def test_a_larger_share_adds_cells_and_drops_none():
@@ -28,7 +27,7 @@ def test_a_larger_share_adds_cells_and_drops_none():
 
 
 def test_curves_meet_in_the_usual_corruption():
-    study = severity(digits="sklearn")
+    study = severity(digits="sklearn").study
     specs = {}
     for setting in study.settings:
         specs.setdefault(str(sorted(setting.data.options.items())), []).append(setting.label)
@@ -45,8 +44,8 @@ def test_half_width_is_students():
 
 
 def test_words_and_figure(tmp_path):
-    study = severity(digits="sklearn")
-    shown = view(study)
+    shown = severity(digits="sklearn")
+    study = shown.study
     records = {}
     for row, setting in study.cells():
         for seed in study.seeds:

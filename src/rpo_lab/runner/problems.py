@@ -47,7 +47,7 @@ ELSEWHERE = {
     "digits": "rpo_lab.image_problems",
     "photos": "rpo_lab.image_problems",
     "nico": "rpo_lab.image_problems",
-    "real": "rpo_lab.real.problem",
+    "real": "rpo_lab.real.folds",
 }
 
 
@@ -56,7 +56,7 @@ SHAPELESS: dict[str, Any] = {"real": {"strata": False}}
 
 
 def outline(data: DataSpec) -> DataSpec:
-    """A data set of the same shape that is cheaper to load: a judgement changes none.
+    """Return a data set of the same shape that is cheaper to load: a judgement changes none.
 
     >>> outline(DataSpec(name="real", options={"table": "exam", "strata": True})).options
     {'table': 'exam', 'strata': False}
@@ -75,7 +75,7 @@ def problem(name: str) -> Callable[[Callable[..., Problem]], Callable[..., Probl
 
 
 def get_problem(name: str) -> Callable[..., Problem]:
-    """The loader of that name, or an error that lists them."""
+    """Return the loader of that name, or raise an error that lists them."""
     if name in ELSEWHERE:
         import_module(ELSEWHERE[name])
     if name not in PROBLEMS:
@@ -85,7 +85,7 @@ def get_problem(name: str) -> Callable[..., Problem]:
 
 
 def load(data: DataSpec, seed: int) -> Problem:
-    """The problem of a run; the last ones are kept, up to `KEPT_BYTES`, for runs of the same data come together.
+    """Load the problem of a run; the last ones are kept, up to `KEPT_BYTES`, for runs of the same data come together.
 
     >>> load(DataSpec(name="confounded", options={"table": "cigar"}), seed=0).train.n_rows
     828
@@ -136,7 +136,7 @@ def same_options(source: Callable[..., Any], **more: Any) -> Callable[[Callable[
 @problem("confounded")
 @same_options(make_confounded)
 def confounded(**options: Any) -> Problem:
-    """The domains of Table 1 (`rpo_lab.data.confounded.make_confounded`)."""
+    """Make the domains of Table 1 (`rpo_lab.data.confounded.make_confounded`)."""
     made = make_confounded(**options)
     return Problem(_data(made.train), _data(made.validation), {"test": _data(made.test)})
 

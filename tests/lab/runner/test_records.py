@@ -6,9 +6,8 @@ import json
 import pytest
 
 from rpo.exceptions import InputError
-from rpo_lab.runner.records import read_file, read_records, write_file, write_records
 from rpo_lab.runner.runner import execute
-from rpo_lab.runner.store import Store
+from rpo_lab.runner.store import Store, read_file, read_records, write_file, write_records
 
 
 @pytest.fixture(scope="module")
