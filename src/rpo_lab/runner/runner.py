@@ -1,10 +1,9 @@
 """A list of runs done: what is missing is packed into stacks, stacks go to workers, records to the store."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import mean
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -20,7 +19,6 @@ from rpo_lab.runner.specification import Run, canonical
 from rpo_lab.runner.stacks import pack, run_stack
 from rpo_lab.runner.store import Record, Store
 
-if TYPE_CHECKING:
 PROBE_STEPS, PROBE_RUNS = (2, 10), 4
 MANY_TABLES = ("real",)
 Records = dict[str, Record]
