@@ -117,11 +117,9 @@ def cluster_at(address: str | None) -> str | None:
 def _results(stacks: Sequence[Sequence[Run]], jobs: int, cluster: str | None) -> Iterator[list[Record]]:
     """Yield the records of each stack, in the order in which they come."""
     threads = torch.get_num_threads()
-    if cluster is not None:
-        spread, work = on_cluster(cluster, what="stack"), partial(_work, carried=pack_methods(), far=True)
-    else:
-        spread = partial(shared, jobs=jobs)
-        work = run_stack if jobs <= 1 else partial(_work, carried=pack_methods())
+    carried = b"" if cluster is None and jobs == 1 else pack_methods()
+    work = partial(_work, carried=carried, far=cluster is not None)
+    spread = partial(shared, jobs=jobs) if cluster is None else on_cluster(cluster, what="stack")
     try:
         for _, records in spread(work, stacks) if stacks else ():
             yield records
