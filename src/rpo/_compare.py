@@ -51,7 +51,7 @@ class Comparison:
     """Whether it was interrupted: then this is what was known."""
 
     def figure(self) -> "Figure":
-        """The mean error of each method over held-out domains, with its deviation over seeds."""
+        """Draw the mean error of each method over held-out domains, with its deviation over seeds."""
         from matplotlib.figure import Figure
 
         table = self.methods.iloc[::-1]
@@ -237,7 +237,8 @@ def _failed(networks: Networks, outcomes: Outcomes, errors: Mapping[str, pd.Data
     """Name each method that failed, how often, and the first reason."""
     lines = [] if len(errors[QUALITY]) else [f"{QUALITY} could not be fitted without some of the domains"]
     for name in networks.names:
-        reasons = [one["failure"] for key in outcomes if key[0] == name for one in outcomes[key] if "failure" in one]
+        own = [outcome for key, results in outcomes.items() if key[0] == name for outcome in results]
+        reasons = [outcome["failure"] for outcome in own if "failure" in outcome]
         total = networks.count([key for key in networks.keys if key[0] == name])
         if reasons:
             lines.append(f"{name} failed in {len(reasons)} of {total} trainings: {reasons[0]}")
@@ -245,7 +246,7 @@ def _failed(networks: Networks, outcomes: Outcomes, errors: Mapping[str, pd.Data
 
 
 def summarise(errors: Mapping[str, pd.DataFrame], folds: Folds, ready: Table, protocol: tuple[str, ...]) -> Comparison:
-    """Tables and verdict from errors by seed and held-out domain."""
+    """Make tables and verdict from errors by seed and held-out domain."""
     known = {name: table for name, table in errors.items() if not table.empty}
     if QUALITY not in known:
         raise InputError("the Quality model could not be fitted with a domain held out: each domain needs more rows")
@@ -279,13 +280,13 @@ def summarise(errors: Mapping[str, pd.DataFrame], folds: Folds, ready: Table, pr
 
 
 def _protocol(networks: Networks, outcomes: Outcomes) -> tuple[str, ...]:
-    folds, trained = networks.folds, [one for results in outcomes.values() for one in results]
-    failed = sum("failure" in one for one in trained)
+    folds, done = networks.folds, [outcome for results in outcomes.values() for outcome in results]
+    failures = sum("failure" in outcome for outcome in done)
     sizes = sorted({len(held) for held in folds.held_out})
     return (
         f"{len(folds.rows)} domains held out, {' or '.join(map(str, sizes))} at a time, {len(folds.held_out)} folds; "
-        f"networks: {networks.seeds} seeds, {len(trained):,} of {networks.count(networks.keys):,} trainings done, "
-        f"of which {failed} failed",
+        f"networks: {networks.seeds} seeds, {len(done):,} of {networks.count(networks.keys):,} trainings done, "
+        f"of which {failures} failed",
         f"networks: hyper-parameters by the {RULES[networks.rule]}, three values tried of each method's first; "
         f"hidden layers {', '.join(map(str, HIDDEN))}, {networks.config.steps} steps",
         "error: mean squared error as a share of the target's variance, or share of wrong classes; mean over domains",
@@ -295,7 +296,7 @@ def _protocol(networks: Networks, outcomes: Outcomes) -> tuple[str, ...]:
 
 
 def verdict(errors: pd.DataFrame) -> str:
-    """Does judging the data help, against what people use; does RPO, against plain training; what is best of all.
+    """Return sentences: whether quality helps compared with stock learners, RPO with plain training; the best method.
 
     `errors` has a row for each held-out domain and a column for each method.
 
@@ -305,9 +306,9 @@ def verdict(errors: pd.DataFrame) -> str:
     """
     mean = errors.mean()
     stock = str(mean[list(STOCK)].idxmin())
-    sentences = [_against(errors, QUALITY, stock, "the better of linear and trees"), *_controls(errors)]
+    sentences = [_compare_two(errors, QUALITY, stock, "the better of linear and trees"), *_compare_controls(errors)]
     if {OURS, PLAIN} <= set(errors.columns):
-        sentences.append(_against(errors, OURS, PLAIN, "plain training of the same network"))
+        sentences.append(_compare_two(errors, OURS, PLAIN, "plain training of the same network"))
     best = str(mean.idxmin())
     if best not in (QUALITY, stock, *CONTROLS):
         p = paired(errors[best].to_numpy(), errors[QUALITY].to_numpy())
@@ -319,40 +320,43 @@ def verdict(errors: pd.DataFrame) -> str:
     return " ".join(sentences)
 
 
-def _against(errors: pd.DataFrame, one: str, other: str, who: str) -> str:
-    """One method against another, with the interval of the difference over domains."""
-    a, b = errors[one], errors[other]
+def _compare_two(errors: pd.DataFrame, method: str, reference: str, words: str) -> str:
+    """Compare two methods, with the interval of the difference over domains."""
+    a, b = errors[method], errors[reference]
     ours, theirs = float(a.mean()), float(b.mean())
     p = paired(a.to_numpy(), b.to_numpy())
     low, high = paired_interval(dict(enumerate(a)), dict(enumerate(b)))
     share = f"{100 * abs(theirs - ours) / theirs:.0f} % " if theirs > 0 else ""
     side = "lower" if ours <= theirs else "higher"
     how = (
-        f"its error on held-out domains is {share}{side} than that of {other} ({who}), {ours:.3g} compared with "
+        f"its error on held-out domains is {share}{side} than that of {reference} ({words}), {ours:.3g} compared with "
         f"{theirs:.3g}, "
         f"difference {ours - theirs:.2g} ({low:.2g} to {high:.2g}), better in {int(np.sum(a < b))} of {len(a)} domains"
     )
     if p is None or not p < SURE:
-        return f"{len(a)} domains cannot tell {one} from {other}: {how}" + ("." if p is None else f", {p_equals(p)}.")
+        return f"{len(a)} domains cannot tell {method} from {reference}: {how}" + (
+            "." if p is None else f", {p_equals(p)}."
+        )
     if ours < theirs:
-        return f"{one} helps on this table: {how}, {p_equals(p)}."
-    return f"{one} hurts on this table: {how}, {p_equals(p)}. Use {other}."
+        return f"{method} helps on this table: {how}, {p_equals(p)}."
+    return f"{method} hurts on this table: {how}, {p_equals(p)}. Use {reference}."
 
 
-def _controls(errors: pd.DataFrame) -> list[str]:
-    """Whether it matters which rows count less."""
-    there = [name for name in CONTROLS if name in errors.columns]
-    if not there:
+def _compare_controls(errors: pd.DataFrame) -> list[str]:
+    """Say whether it matters which rows get less weight."""
+    controls = [name for name in CONTROLS if name in errors.columns]
+    if not controls:
         return []
-    if all((errors[name] == errors[QUALITY]).all() for name in there):
+    if all((errors[name] == errors[QUALITY]).all() for name in controls):
         return ["No row gets less weight on this table, so the controls are identical to the model."]
-    worse = [name for name in there if _surely_worse(errors, name)]
-    if len(worse) == len(there):
+    worse = [name for name in controls if _is_worse(errors, name)]
+    if len(worse) == len(controls):
         return ["Permuted or uniform weights are significantly worse: it matters which rows get less weight."]
-    as_good = [name for name in there if name not in worse]
+    as_good = [name for name in controls if name not in worse]
     return [f"{len(errors)} domains cannot tell its weights from those of {' and '.join(as_good)}."]
 
 
-def _surely_worse(errors: pd.DataFrame, name: str) -> bool:
+def _is_worse(errors: pd.DataFrame, name: str) -> bool:
+    """Return whether a method's error is significantly above that of quality."""
     p = paired(errors[name].to_numpy(), errors[QUALITY].to_numpy())
     return p is not None and p < SURE and float(errors[name].mean()) > float(errors[QUALITY].mean())

@@ -80,8 +80,8 @@ def learner_errors(
     ready: Table, folds: Folds, folder: ResultFolder, *, grouping: Grouping, jobs: int, verbose: Show
 ) -> dict[str, pd.DataFrame]:
     """Return every learner's error by held-out domain, a frame of one row each. Finished folds are read, not fitted."""
-    found = [read_fold(ready, folds, folder, fold) for fold in range(len(folds.held_out))]
-    missing = [fold for fold, errors in enumerate(found) if errors is None]
+    by_fold = [read_fold(ready, folds, folder, fold) for fold in range(len(folds.held_out))]
+    missing = [fold for fold, errors in enumerate(by_fold) if errors is None]
     scale = encode_target(ready)[3]
     tasks = [
         FoldTask(ready, {name: ready.domains == name for name in folds.held_out[fold]}, grouping, scale)
@@ -90,11 +90,11 @@ def learner_errors(
     with Bar(len(tasks), "linear, trees and quality by fold", verbose, patience=0.0) as bar:
         for place, errors in shared(fit_fold, tasks, jobs):
             folder.write(_file(folds, missing[place]), errors)
-            found[missing[place]] = errors
+            by_fold[missing[place]] = errors
             bar.advance()
     frames = {}
     for name in names_of(ready):
-        by_domain = {domain: e for errors in found if errors for domain, e in errors.get(name, {}).items()}
+        by_domain = {domain: e for errors in by_fold if errors for domain, e in errors.get(name, {}).items()}
         frames[name] = pd.DataFrame([by_domain], columns=list(folds.rows)).dropna()
     return frames
 

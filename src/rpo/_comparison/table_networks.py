@@ -121,8 +121,12 @@ class Networks:
 
     def finished(self, folder: ResultFolder) -> Outcomes:
         """Return the outcomes that are in the folder, those with a failure aside: they are tried again."""
-        known = {key: folder.read(self.file(*key)) for key in self.keys}
-        return {key: all_ for key, all_ in known.items() if all_ and not any("failure" in one for one in all_)}
+        outcomes = {key: folder.read(self.file(*key)) for key in self.keys}
+        return {
+            key: results
+            for key, results in outcomes.items()
+            if results and not any("failure" in outcome for outcome in results)
+        }
 
     def file(self, name: str, place: Place) -> str:
         """Return the name of a file of outcomes: a hash of all that decides them."""
@@ -138,11 +142,11 @@ class Networks:
             families.setdefault(own.stage() or name, []).append(own)
         stacks = []
         for family, places in product(families.values(), self._parts()):
-            missing: dict[tuple[Place, ...], list[Candidates]] = {}
+            by_places: dict[tuple[Place, ...], list[Candidates]] = {}
             for own in family:
-                gone = tuple(place for place in places if (own.method, place) not in done)
-                missing.setdefault(gone, []).append(own)
-            stacks += [Stack(tuple(methods), gone) for gone, methods in missing.items() if gone]
+                missing = tuple(place for place in places if (own.method, place) not in done)
+                by_places.setdefault(missing, []).append(own)
+            stacks += [Stack(tuple(methods), missing) for missing, methods in by_places.items() if missing]
         return sorted(stacks, key=lambda stack: stack.places[0][1])  # by seed: then what is done soon is whole
 
     def _parts(self) -> list[Sequence[Place]]:
@@ -226,9 +230,9 @@ def choose(rule: str, candidates: Sequence[Outcome]) -> Outcome | None:
     True
     """
     pool = candidates[:1] if rule == "formula" else candidates
-    scored = [(_score(rule, one), place) for place, one in enumerate(pool) if "failure" not in one]
-    known = [(score, place) for score, place in scored if score is not None]
-    return pool[min(known)[1]] if known else None
+    scores = [None if "failure" in outcome else _score(rule, outcome) for outcome in pool]
+    able = [(score, place) for place, score in enumerate(scores) if score is not None]
+    return pool[min(able)[1]] if able else None
 
 
 def _score(rule: str, outcome: Outcome) -> float | None:
