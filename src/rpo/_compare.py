@@ -334,9 +334,8 @@ def _compare_two(errors: pd.DataFrame, method: str, reference: str, words: str) 
         f"difference {ours - theirs:.2g} ({low:.2g} to {high:.2g}), better in {int(np.sum(a < b))} of {len(a)} domains"
     )
     if p is None or not p < SURE:
-        return f"{len(a)} domains cannot tell {method} from {reference}: {how}" + (
-            "." if p is None else f", {p_equals(p)}."
-        )
+        end = "" if p is None else f", {p_equals(p)}"
+        return f"{len(a)} domains cannot tell {method} from {reference}: {how}{end}."
     if ours < theirs:
         return f"{method} helps on this table: {how}, {p_equals(p)}."
     return f"{method} hurts on this table: {how}, {p_equals(p)}. Use {reference}."

@@ -8,6 +8,7 @@ import concurrent.futures
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -39,8 +40,10 @@ def on_cluster(
         with connect(address) as client:
             with scheduler_needed(address, go_on):
                 check_workers(client, address)
-                # A task itself, so that it is repeated if its worker is lost; it is sent once.
-                sent = client.submit(_itself, work, pure=False)
+                with warnings.catch_warnings():  # that the work has megabytes: a table, sent once
+                    warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+                    # A task itself, so that it is repeated if its worker is lost.
+                    sent = client.submit(_itself, work, pure=False)
             yield from map_pieces(client, _apply, pieces, address, what, go_on, {"work": sent})
 
     return spread
