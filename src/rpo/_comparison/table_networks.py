@@ -251,7 +251,7 @@ def run_stack(stack: Stack, networks: Networks, strata: NDArray[np.int64], carri
         check_same(get_method(own.method), own.source)
     torch.set_num_threads(1)
     try:
-        return _trained_and_measured(stack, networks, strata)
+        return _train_and_measure(stack, networks, strata)
     except Exception as error:
         failure = f"{type(error).__name__}: {' '.join(str(error).split())}"
     outcomes: Outcomes = {}
@@ -261,7 +261,7 @@ def run_stack(stack: Stack, networks: Networks, strata: NDArray[np.int64], carri
     return outcomes or {(stack.methods[0].method, stack.places[0]): [{"failure": failure}]}
 
 
-def _trained_and_measured(stack: Stack, networks: Networks, strata: NDArray[np.int64]) -> Outcomes:
+def _train_and_measure(stack: Stack, networks: Networks, strata: NDArray[np.int64]) -> Outcomes:
     parts = [fold_data(networks.folds, strata, fold, seed) for fold, seed in stack.places]
     seeds = [seed for _, seed in stack.places]
     outcomes: Outcomes = {}
