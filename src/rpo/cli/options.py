@@ -21,8 +21,8 @@ from rpo._io import printable
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rpo._streaming import Running
     from rpo._table.dataset import Dataset
+    from rpo._table.passes import Running
 
 
 def _reached(address: str | None) -> str | None:
@@ -262,7 +262,7 @@ def run_by(checkpoint: Path | None, jobs: int | None, cluster: str | None, skip_
 
     from rpo._cluster.spread import GO_ON, on_cluster
     from rpo._io import hold
-    from rpo._streaming import Running
+    from rpo._table.passes import Running
     from rpo._workers import shared
 
     again = GO_ON if checkpoint is not None else "run it again, with --checkpoint DIR to keep finished parts"
