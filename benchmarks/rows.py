@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +98,8 @@ def workers(dataset: Dataset, quick: bool) -> list[Row]:
 
     from rpo._workers import shared
 
-    parts = dataset.parts * (4 if quick else 16)
-    many = Dataset(dataset.name, parts, dataset.schema, dataset.fingerprint)
+    times = range(4 if quick else 16)
+    many = replace(dataset, parts=tuple(replace(part, offset=k) for k in times for part in dataset.parts))
     sample = draw(dataset, target="y", domain="site", rows=20_000, running=Running(progress=False))
     full = measuring_of(sample)
     passes = {"statistics": Measuring(full.dataset, full.roles, None, full.columns, None), "residuals": full}

@@ -68,7 +68,7 @@ def draw(
     rows: int = SAMPLE_ROWS,
     running: Running = Running(),  # noqa: B008 (frozen)
 ) -> Sample:
-    """About `rows` rows, as even over domains as they allow, by what rows say; prepared as a table is.
+    """Draw about `rows` rows, as even over domains as they allow, by what rows say; prepared as a table is.
 
     Columns to `drop` are not read; those `aside` are, but are no features.
     """
@@ -93,7 +93,7 @@ def draw(
         sample_of(tables), target=target, domain=domain, strata=strata, task=task, drop=aside, category=category
     )
     notes = [f"{counts.without_target:,} rows without a target were left out"] if counts.without_target else []
-    notes += [words] if (words := skipped_words(dataset.bad)) else []
+    notes += [skipped_words(dataset.bad)] if dataset.bad else []
     if dataset.partial:
         lacked = few([repr(name) for name in dataset.partial], MOST_NAMED)
         notes.append(f"some files have no {lacked}: treated as missing there")
@@ -108,7 +108,7 @@ def judge_dataset(
     seed: int = 0,
     running: Running = Running(),  # noqa: B008 (frozen)
 ) -> Quality:
-    """The sample judged, and then every row by its models."""
+    """Judge the sample, and then every row by its models."""
     ready, dataset = sample.ready, sample.dataset
     with one_thread():
         seen = look(
@@ -129,7 +129,8 @@ def judge_dataset(
     if lacking:
         words = f"{lacking:,} rows have a class that is not in the sample, and were left out"
         ready = replace(ready, notes=(*ready.notes, words))
-    seen = _with_others(seen, sums, work.strata)
+    if isinstance(work.strata, ColumnStrata):
+        seen = _with_others(seen, sums, len(work.strata.known))
     scope = Scope(int(sums["rows"].sum()), len(ready.y), dataset.files)
     with one_thread():
         base = replace(base, table=ready)
@@ -137,7 +138,7 @@ def judge_dataset(
 
 
 def measuring_of(sample: Sample, seen: Seen | None = None, grouping: Grouping = "auto") -> Measuring:
-    """How every row is measured by what was seen of a sample; without it, that is looked at now."""
+    """Return how every row is measured by what was seen of a sample; without it, look at the sample now."""
     seen = look(sample.ready, grouping=grouping, progress=False) if seen is None else seen
     ready = sample.ready
     roles = roles_of(sample)
@@ -152,18 +153,16 @@ def measuring_of(sample: Sample, seen: Seen | None = None, grouping: Grouping = 
 
 
 def roles_of(sample: Sample) -> Roles:
-    """What the columns of a dataset are."""
+    """Return what the columns of a dataset are."""
     ready = sample.ready
     classes = tuple(map(str, np.unique(ready.y))) if ready.task == "classification" else None
     names = tuple(map(str, np.unique(ready.domains)))
     return Roles(ready.target, ready.domain, ready.columns, names, classes, sample.strata)
 
 
-def _with_others(seen: Seen, sums: Sums, strata: Strata | ColumnStrata | None) -> Seen:
-    """Strata of columns have one more, for combinations that the sample lacks; without rows it goes."""
-    if not isinstance(strata, ColumnStrata):
-        return seen
-    number, domains = len(strata.known), len(sums["rows"])
+def _with_others(seen: Seen, sums: Sums, number: int) -> Seen:
+    """Name the stratum after the known ones, of combinations that the sample lacks; without rows drop it from sums."""
+    domains = len(sums["rows"])
     cells = {name: sums[name].reshape(domains, number + 1, -1) for name in sums if name.startswith("cell_")}
     if cells["cell_count" if "cell_count" in cells else "cell_rows"][:, number].any():
         return replace(seen, strata=replace(seen.strata, names=(*seen.strata.names, OTHER)))

@@ -56,7 +56,7 @@ class ColumnRuler:
     def measure(
         self, values: Sequence[Array], frequent: Sequence[Any], y: NDArray[Any], domain: NDArray[np.intp]
     ) -> Sums:
-        """Add up rows: `values` as `typed` has them; `frequent` are places of categories among `labels`, −2 for gaps."""
+        """Add up rows: `values` as `typed` has them; `frequent` are places among `labels`, −2 for gaps."""
         n, sums = self.n_domains, Sums()
         known, total, squares = np.zeros((n, len(values))), list[Array](), list[Array]()
         features: list[tuple[Array, Array]] = []
@@ -71,7 +71,8 @@ class ColumnRuler:
                 ones = counts(value, domain, n, len(column.categories))
                 features += [_binary(one, rows, next(middles)) for one in ones]
                 continue
-            known[:, j], one, two = sums_between(value[group.order], fence, group)
+            z = value.take(group.order)
+            known[:, j], one, two = sums_between(z, fence, group, out=z)
             total.append(one)
             squares.append(two)
             about = rows, known[:, j], one, two
@@ -85,7 +86,7 @@ class ColumnRuler:
             k = by_group(domain * self.classes + y.astype(np.intp), None, n * self.classes)
             sums["classes"] = k.reshape(n, -1)
         else:
-            about_middle = y[group.order] - self.middle[-1]
+            about_middle = y.take(group.order) - self.middle[-1]
             sums["target"] = np.stack([group.sums(about_middle), group.sums(about_middle**2)], 1)
         return sums
 

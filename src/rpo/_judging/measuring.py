@@ -20,6 +20,8 @@ from rpo._table.reading import frame_of
 from rpo.exceptions import InputError
 from rpo.grouping import ColumnStrata, Strata
 
+MOST_TABLES = 8  # of rows that stand out, before the best of all are chosen
+
 
 @dataclass(frozen=True, eq=False)
 class Roles:
@@ -85,12 +87,15 @@ def values_of(batch: Any, columns: Sequence[Column]) -> list[Array]:
     return values
 
 
-def target_of(batch: Any, name: str, classes: Sequence[str] | None) -> tuple[Array, int]:
-    """Return numbers, or places of classes, NaN for a gap or any other class; and how many are of another class."""
+def target_of(batch: Any, name: str, classes: Sequence[str] | None, other: float = np.nan) -> tuple[Array, int]:
+    """Return numbers, or places of classes, with NaN for a gap; and how many rows have a class that is none of these.
+
+    `other` stands for such a class.
+    """
     column = batch.column(name)
     if classes is not None:
         place = places(column, {label: k for k, label in enumerate(classes)})
-        return np.where(place < 0, np.nan, place), int((place == -1).sum())
+        return np.where(place < 0, np.where(place == -1, other, np.nan), place), int((place == -1).sum())
     y = numbers_of(column, Column(name=name, kind="number"))
     if not np.isfinite(y).all() and (bad := int((~np.isfinite(y) & known(column)).sum())):
         raise InputError(f"the target {name!r} is not a number in {bad:,} rows: correct them or leave them empty")
@@ -110,17 +115,17 @@ class Measuring:
 
     def __call__(self, part: Part) -> Given:
         """Return sums, and a table of the rows that stand out most."""
-        sums, top, before = Sums(), None, part.offset
+        sums, tops, before = Sums(), list[Any](), part.offset
         with one_thread():
             for batch in self.dataset.batches(part, self.roles.read):
                 rows = rows_of(batch, self.roles)
                 if rows is not None:
-                    top = self.add(rows, sums, top, before, part.file)
+                    self.add(rows, sums, tops, before, part.file)
                 before += batch.num_rows
-        return {**sums, **({} if top is None else {TABLE: top})}
+        return {**sums, **({TABLE: best(tops)} if tops else {})}
 
-    def add(self, rows: Rows, sums: Sums, top: Any, before: int, file: str) -> Any:
-        """Add rows to sums; return the rows that stand out most, these included."""
+    def add(self, rows: Rows, sums: Sums, tops: list[Any], before: int, file: str) -> None:
+        """Add rows to sums, and those that stand out most to tables of such."""
         frequent = [
             places(rows.batch.column(label.name), {name: k for k, name in enumerate(label.categories)})
             if fence is None
@@ -130,11 +135,11 @@ class Measuring:
         added(sums, self.columns.measure(rows.values, frequent, rows.y, rows.domain))
         added(sums, {"lacking": np.array([float(rows.lacking)])})
         if self.ruler is None:
-            return top
+            return
         stratum = self._stratum(rows)
         new = self.ruler.measure(rows.X, rows.y, rows.domain, stratum)
         added(sums, new.sums)
-        least = top["times"].to_numpy().min() if top is not None and len(top) == MOST_ROWS else -1.0
+        least = max((top["times"].to_numpy().min() for top in tops if len(top) == MOST_ROWS), default=-1.0)
         large = np.flatnonzero(new.size > least)
         first = large[least_likely(new.size[large])]
         told = {
@@ -145,7 +150,10 @@ class Measuring:
             **beside(rows.y[first], new.value[first]),
             "times": new.size[first],
         }
-        return top if len(first) == 0 else best(top, self._table(rows.batch, first, told))
+        if len(first):
+            tops.append(self._table(rows.batch, first, told))
+        if len(tops) > MOST_TABLES:
+            tops[:] = [best(tops)]
 
     def _table(self, batch: Any, first: NDArray[np.intp], told: dict[str, NDArray[Any]]) -> Any:
         """Return rows of a batch with what is known of them."""
@@ -166,11 +174,11 @@ class Measuring:
         return np.zeros(len(rows.y), dtype=np.intp) if self.strata is None else self.strata.assign(rows.X)
 
 
-def best(top: Any, new: Any) -> Any:
-    """Return the hundred rows of two tables that stand out most; of equals those that come first."""
+def best(tops: Sequence[Any]) -> Any:
+    """Return the hundred rows of some tables that stand out most; of equals those that come first."""
     import pyarrow as pa
 
-    whole = new if top is None else pa.concat_tables([top, new])
+    whole = pa.concat_tables(tops)
     return whole.take(pa.array(least_likely(whole["times"].to_numpy())))
 
 
@@ -178,4 +186,4 @@ def measured(whole: tuple[Sums, Any], given: Given) -> tuple[Sums, Any]:
     """Add the sums of a part, and choose among its rows."""
     sums, top = whole
     added(sums, {name: value for name, value in given.items() if name != TABLE})
-    return sums, best(top, given[TABLE]) if TABLE in given else top
+    return sums, best([given[TABLE]] if top is None else [top, given[TABLE]]) if TABLE in given else top

@@ -58,8 +58,13 @@ class Grouped:
         """The group of each row, in this order."""
         return np.repeat(np.arange(len(self.count)), self.count)
 
+    @cached_property
+    def start(self) -> NDArray[np.intp]:
+        """Where each group that has rows begins."""
+        return np.asarray((np.cumsum(self.count) - self.count)[self.count > 0])
+
     def sums(self, value: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum in each group of values that are in this order."""
-        total, there = np.zeros(len(self.count)), np.flatnonzero(self.count)
-        total[there] = np.add.reduceat(value, (np.cumsum(self.count) - self.count)[there]) if len(value) else 0.0
+        total = np.zeros(len(self.count))
+        total[self.count > 0] = np.add.reduceat(value, self.start) if len(value) else 0.0
         return total

@@ -28,7 +28,7 @@ MOST_NAMED = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class DomainCheck:
     """One domain of the table."""
 
     figures: dict[str, Any]
@@ -86,8 +86,8 @@ class Training:
         )
 
 
-def against(training: Training, name: str, new: NewDomain, lacking: list[str]) -> Part:
-    """A new domain against the training domains; `lacking` names columns that its table does not have."""
+def against(training: Training, name: str, new: NewDomain, lacking: list[str]) -> DomainCheck:
+    """Compare a new domain with the training domains; `lacking` names columns that its table does not have."""
     reference = training.reference
     number = len(reference.rows)
     found = shift(
@@ -127,7 +127,7 @@ def against(training: Training, name: str, new: NewDomain, lacking: list[str]) -
         words += said
         verdict = max(verdict, int(bad))
     row["verdict"] = VERDICTS[verdict]
-    return Part(row, tuple(words), columns, distances)
+    return DomainCheck(row, tuple(words), columns, distances)
 
 
 def _mark(share: float, domains: int) -> float:

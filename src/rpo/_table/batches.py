@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rpo._table.columns import LARGEST, Array, Column, as_text, typed
+from rpo._table.columns import ABSENT, LARGEST, NULL, Array, Column, as_text, typed
 from rpo._table.reading import frame_of
 from rpo.exceptions import InputError
 
@@ -18,35 +18,34 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 _STIR = np.uint64(0xBF58476D1CE4E5B9)
 
 
-def encoded(column: Any) -> tuple[NDArray[np.intp], "pd.Series[Any]"]:
-    """Return the place of each value among the different ones, and these, followed by a missing one at place −1.
+def encoded(column: Any) -> tuple[NDArray[np.intp], Any]:
+    """Return the place of each value among the different ones, −1 where it is missing; and these, as an Arrow array.
 
     >>> import pyarrow as pa
     >>> code, values = encoded(pa.array(["b", None, "b", "a"]))
     >>> code.tolist(), values.tolist()
-    ([0, -1, 0, 1], ['b', 'a', None])
+    ([0, -1, 0, 1], ['b', 'a'])
     """
     import pyarrow as pa
 
     one = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     code = one.indices.fill_null(-1) if one.null_count else one.indices
-    if pa.types.is_string(one.dictionary.type):  # a data frame takes longer
-        values = pd.Series([*one.dictionary.to_pylist(), None], dtype=object)
-    else:
-        different = pa.concat_arrays([one.dictionary, pa.nulls(1, one.dictionary.type)])
-        values = frame_of(pa.table({"a": different}))["a"]
-    return code.to_numpy(zero_copy_only=False).astype(np.intp), values
+    return code.to_numpy(zero_copy_only=False).astype(np.intp), one.dictionary
 
 
 def labelled(column: Any) -> tuple[NDArray[np.intp], list[str]]:
-    """Return the place of each label among the different ones, −1 where it is missing, and these as text.
+    """Return the same with labels as text, as `as_text` has them.
 
     >>> import pyarrow as pa
     >>> labelled(pa.array([2, None, 3]))[1]
     ['2', '3']
     """
+    import pyarrow as pa
+
     code, values = encoded(column)
-    return code, as_text(values)[:-1].tolist()
+    if pa.types.is_string(values.type):  # a data frame of them would take longer than all rows of the batch
+        return code, [ABSENT if text is None else text.replace("\0", NULL) for text in values.to_pylist()]
+    return code, as_text(frame_of(pa.table({"a": values}))["a"]).tolist() if len(values) else []
 
 
 def places(column: Any, label: Mapping[str, int]) -> NDArray[np.intp]:
@@ -71,7 +70,12 @@ def numbers_of(column: Any, about: Column) -> Array:
 
     if about.kind == "number" and (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
         return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
-    code, values = encoded(column)
+    if about.kind == "category":
+        place = places(column, {name: k for k, name in enumerate(about.categories)})
+        absent = about.categories.index(ABSENT) if ABSENT in about.categories else -1
+        return np.where(place == -2, absent, place).astype(np.float64)
+    code, different = encoded(column)
+    values = frame_of(pa.table({"a": pa.concat_arrays([different, pa.nulls(1, different.type)])}))["a"]
     return typed(values, about)[code]
 
 

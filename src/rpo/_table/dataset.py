@@ -46,7 +46,7 @@ class Part:
     @property
     def name(self) -> str:
         """Which rows of which file these are, as one word."""
-        return sha256(f"{self.file} {self.groups}".encode()).hexdigest()[:20]
+        return sha256(f"{self.file} {self.offset} {self.rows}".encode()).hexdigest()[:20]
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,4 +248,4 @@ def _plain(schema: Any) -> Any:
 
 def skipped_words(files: Sequence[str]) -> str:
     """Return which files were left out, in words."""
-    return f"{len(files):,} files were skipped: {few(list(files), MOST_NAMED)}" if files else ""
+    return f"{len(files):,} files were skipped: {few(list(files), MOST_NAMED)}"

@@ -122,6 +122,6 @@ def passed(
                 else:
                     kept[left[place].name] = given  # it may have come before its turn
                 bar.advance(left[place].rows)
-            if part.name not in bad and (given := kept.pop(part.name)) is not None:
-                whole = add(whole, given)
+            if part.name not in bad:
+                whole = add(whole, kept.pop(part.name, None) or work(part))
     return whole, list(bad.values())

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from rpo._table.columns import EXACT
 from rpo.exceptions import InputError
@@ -24,6 +25,8 @@ MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A"]
 INDEX = re.compile(r"__index_level_\d+__")
 # Enough for any honest header; a longer first line is no table of text.
 HEADER_BYTES = 1 << 20
+# From so many rows on a file may be read column by column, and the numbers made of it are kept in a file.
+MANY_ROWS = 250_000
 STREAMED = 1_000_000  # from so many rows on a dataset is not read whole
 PATTERN = re.compile(r"[*?\[]")  # of a path with signs that stand for others
 # What a number would not give back as it is written: a zero in front, more digits than a number holds, 1e5.
@@ -322,17 +325,58 @@ def is_dataset(given: str) -> bool:
     return "://" in given or path.is_dir() or (bool(PATTERN.search(given)) and not path.exists())
 
 
-def many_rows_in(given: str) -> bool:
-    """Whether one Parquet file has so many rows that it is not read whole.
+def rows_in(path: str | Path) -> int:
+    """Return how many rows a Parquet file has; none if it is another file, or cannot be read.
 
-    >>> many_rows_in("homes.csv")
-    False
+    >>> rows_in("homes.csv")
+    0
     """
     from pyarrow import ArrowException, parquet
 
-    if not Path(given).is_file() or not given.lower().endswith(PARQUET_ENDINGS):
-        return False
+    if not Path(path).is_file() or not str(path).lower().endswith(PARQUET_ENDINGS):
+        return 0
     try:
-        return int(parquet.read_metadata(given).num_rows) >= STREAMED
+        return int(parquet.read_metadata(path).num_rows)
     except (ArrowException, OSError, ValueError, MemoryError):
-        return False  # whoever reads it will say what is wrong
+        return 0  # whoever reads it will say what is wrong
+
+
+class ParquetFrame:
+    """As much of a data frame as `prepare` asks for; every look at a column reads it from the file."""
+
+    def __init__(self, file: Path, rows: NDArray[np.bool_] | None = None) -> None:
+        from pyarrow import parquet
+
+        self.file, self.rows = file, rows
+        self.reader = parquet.ParquetFile(file, memory_map=True)
+        schema = self.reader.schema_arrow
+        check_types(schema, file)
+        self.columns = frame_of(schema.empty_table()).columns
+        check_names(list(self.columns), self.reader.metadata.num_rows, file)
+
+    def __len__(self) -> int:
+        return int(self.reader.metadata.num_rows if self.rows is None else self.rows.sum())
+
+    def __getitem__(self, key: Any) -> Any:
+        """A column by name, several by a list of names, or the rows of a mask as another table."""
+        if isinstance(key, np.ndarray):
+            return ParquetFrame(self.file, key)
+        with explained(self.file, "Parquet"):
+            frame = frame_of(self.reader.read(columns=[key] if isinstance(key, str) else key, use_threads=False))
+        frame = frame if self.rows is None else frame[self.rows]
+        return frame[key]
+
+    def set_axis(self, names: list[str], axis: int) -> "ParquetFrame":
+        """Itself: names in a Parquet file are text already."""
+        assert (names, axis) == (list(self.columns), 1)
+        return self
+
+
+def many_rows(path: Path) -> Any:
+    """Return the table in a Parquet file of many rows, its columns read as they are asked for; None for other files.
+
+    >>> many_rows(Path("homes.csv")) is None
+    True
+    """
+    with explained(path, "Parquet"):
+        return ParquetFrame(path) if rows_in(path) >= MANY_ROWS else None

@@ -117,7 +117,8 @@ class Drawing:
         for batch in self.dataset.batches(part, self.columns):
             keys_of = keys(batch, self.seed)
             code: Any = 0 if self.domain is None else places(batch.column(self.domain), place)
-            chosen = np.flatnonzero((keys_of < limit[code]) & known(batch.column(self.target)))
+            chosen = np.flatnonzero(keys_of < limit[code])
+            chosen = chosen[known(batch.column(self.target).take(pa.array(chosen)))]
             drawn.append(batch.take(pa.array(chosen)))
             key.append(keys_of[chosen])
         return {TABLE: self.dataset.decoded(drawn).append_column(KEY, [np.concatenate(key)])} if drawn else {}

@@ -72,7 +72,7 @@ def check(
     model = load_model(folder)
     frame = opened(table, encoding=encoding, skip_bad=skip_bad, all_rows=False)
     if isinstance(frame, Dataset):
-        from rpo._models.checking_parts import check_dataset
+        from rpo._models.checking import check_dataset
 
         with run_by(None, jobs, cluster, skip_bad) as running:
             found = check_dataset(model, frame, running)

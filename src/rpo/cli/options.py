@@ -239,9 +239,9 @@ def records(table: "pd.DataFrame") -> list[dict[str, Any]]:
 def opened(table: str, *, encoding: str, skip_bad: bool, all_rows: bool) -> "pd.DataFrame | Dataset":
     """The table in memory, or the dataset if it has so many rows that it is gone through in parts."""
     from rpo._table import reading
-    from rpo._table.reading import is_dataset, many_rows_in, read_table
+    from rpo._table.reading import is_dataset, read_table, rows_in
 
-    if not is_dataset(table) and (all_rows or not many_rows_in(table)):
+    if not is_dataset(table) and (all_rows or rows_in(table) < reading.STREAMED):
         return read_table(table, encoding=encoding)
     from rpo._table.dataset import open_dataset
 

@@ -35,7 +35,7 @@ def test_sums_of_columns_are_those_of_the_rows():
     sums, values = Sums(), []
     for some in np.array_split(np.arange(n), 5):
         rows = rows_of(pa.RecordBatch.from_pandas(frame.iloc[some], preserve_index=False), roles)
-        work.add(rows, sums, None, 0, "")
+        work.add(rows, sums, [], 0, "")
         values.append(rows.X)
     X = np.vstack(values)
     np.testing.assert_array_equal(X, ready.X)

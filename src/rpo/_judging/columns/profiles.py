@@ -228,26 +228,29 @@ def describes_domains(middle: Array, share: Array, count: Whole) -> bool:
     return bool(large.sum() >= 2 and (several or (values > 1 and filled.sum() >= NEARLY_ALL_DOMAINS * large.sum())))
 
 
-def between_fences(x: Array, fences: tuple[float, float, float]) -> Array:
-    """Values about the median, drawn to the fences, in units of their distance: squares of large ones are numbers.
+def between_fences(x: Array, fences: tuple[float, float, float], out: Array | None = None) -> Array:
+    """Return values about the median, drawn to the fences, in units of their distance: their squares are numbers.
 
     >>> between_fences(np.array([0.0, 9.0]), (-1.0, 0.0, 3.0)).tolist()
     [0.0, 0.75]
     """
     low, centre, high = fences
-    z: Array = np.clip(x, low, high) - centre
+    z: Array = np.clip(x, low, high, out=out)
+    z -= centre
     z /= (high - low) or 1.0
     return z
 
 
-def sums_between(x: Array, fences: tuple[float, float, float], rows: Grouped) -> tuple[Array, Array, Array]:
+def sums_between(
+    x: Array, fences: tuple[float, float, float], rows: Grouped, out: Array | None = None
+) -> tuple[Array, Array, Array]:
     """Return by group how many values are known, and Σz and Σz² of them `between_fences`; `x` in the order of `rows`.
 
     >>> rows = Grouped.of(np.array([0, 1, 1]), 2)
     >>> [sums.tolist() for sums in sums_between(np.array([0.0, 9.0, np.nan]), (-1.0, 0.0, 3.0), rows)]
     [[1.0, 1.0], [0.0, 0.75], [0.0, 0.5625]]
     """
-    known, z = rows.count.astype(np.float64), between_fences(x, fences)
+    known, z = rows.count.astype(np.float64), between_fences(x, fences, out)
     total = rows.sums(z)
     if np.isnan(total).any():  # most columns have no gaps
         gone = np.isnan(z)
