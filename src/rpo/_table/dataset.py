@@ -40,7 +40,7 @@ class Part:
     groups: tuple[int, ...]
     rows: int
     offset: int
-    keys: Any = None
+    keys: Any
     """Columns that the names of folders hold, as an expression of pyarrow."""
 
     @property
@@ -84,7 +84,8 @@ class Dataset:
 
         names = self.columns if columns is None else list(columns)
         kinds = {name: self.schema.field(name).type for name in names}
-        coded = [name for name, kind in kinds.items() if pa.types.is_string(kind)]
+        keys = dataset.get_partition_keys(part.keys)  # one that is missing would be a code of its own
+        coded = [name for name, kind in kinds.items() if pa.types.is_string(kind) and keys.get(name, "") is not None]
         schema = pa.schema(kinds | dict.fromkeys(coded, pa.dictionary(pa.int32(), pa.string())))
         # A column's pages as they are needed, not whole row groups: these may be of any size.
         options = dataset.ParquetFragmentScanOptions(
@@ -105,8 +106,8 @@ class Dataset:
         """Return rows of some batches as one table of pyarrow, with text as text."""
         import pyarrow as pa
 
-        table = pa.Table.from_batches(batches)
-        return table.cast(pa.schema([self.schema.field(name) for name in table.schema.names]))
+        schema = pa.schema([self.schema.field(name) for name in batches[0].schema.names])
+        return pa.concat_tables([pa.Table.from_batches([batch]).cast(schema) for batch in batches])
 
     def without(self, files: Sequence[str]) -> "Dataset":
         """Return the same dataset without some of its files."""
