@@ -35,7 +35,7 @@ class ColumnRuler:
 
     @classmethod
     def of(cls, ready: Table, domain: NDArray[np.intp], n_domains: int) -> "ColumnRuler":
-        """From a sample."""
+        """Take fences, frequent categories and means from a sample."""
         rows = Grouped.of(domain, n_domains)
         fences: list[tuple[float, float, float] | None] = []
         labels: list[Column] = []
@@ -91,7 +91,7 @@ class ColumnRuler:
         return sums
 
     def told(self, sums: Sums, sample: Columns, names: Sequence[str], classes: NDArray[Any] | None) -> Columns:
-        """The columns of all rows; findings stay those of the sample."""
+        """Return the columns of all rows; findings stay those of the sample."""
         rows = sums["rows"]
         missing, shift, table = sample.missing.copy(), sample.shift.copy(), sample.table.copy().set_index("column")
         at, numeric = 0, 0

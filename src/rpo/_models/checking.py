@@ -210,7 +210,7 @@ def _check_of(estimator: Any, names: list[str], sums: Sums, lacking: list[str], 
 
 
 def _summary(parts: list[DomainCheck], domains: int) -> tuple[str, ...]:
-    """The verdict of the table, or of each of its domains, worst first."""
+    """Return the verdict of the table, or of each of its domains, worst first, in sentences."""
     if len(parts) == 1:
         row = parts[0].figures
         name = "The table" if row["domain"] == NEW else f"Domain {row['domain']!r}"
@@ -241,7 +241,7 @@ def _labels(frame: pd.DataFrame, given: Any, what: str) -> NDArray[Any]:
 
 
 def _target(frame: pd.DataFrame, given: Any, estimator: Any) -> Array:
-    """Numbers, or the places of classes (−1 for one that no training row has); NaN where there is none."""
+    """Return numbers, or places of classes (−1 for one that no training row has); NaN where there is none."""
     if isinstance(given, str):
         if given not in frame.columns:
             raise InputError(f"the table has no column {given!r} (target=)")

@@ -45,7 +45,7 @@ def check_all_rows(method: str) -> None:
 def fit_to_all_rows(
     model: TableModel, sample: Sample, address: str, *, weight: str | None = None, seed: int = 0
 ) -> TableModel:
-    """The model of a sample with its trees fitted to all rows, by the workers of the cluster at an address."""
+    """Return the model of a sample with its trees fitted to all rows, by the workers of the cluster at an address."""
     estimator = model.estimator
     work = learning_of(sample, estimator, weight)
     classes = len(estimator.classes_) if model.task == "classification" else 0
@@ -111,7 +111,7 @@ def learning_of(sample: Sample, estimator: Any, counts: str | None = None) -> Le
 
 
 def _trained(client: Any, work: Learning, classes: int, seed: int) -> Any:
-    """LightGBM's booster of all parts."""
+    """Fit LightGBM's booster to all parts."""
     import dask.array
     from dask.delayed import delayed
     from distributed import wait
@@ -147,7 +147,7 @@ def _trained(client: Any, work: Learning, classes: int, seed: int) -> Any:
 
 
 def _watched(task: Callable[[], Any], client: Any, address: str) -> Any:
-    """What a task gives that needs all workers: one that is lost ends it, for the others would wait for it."""
+    """Return what a task gives that needs all workers: one that is lost ends it, for the others would wait for it."""
     done: Queue[tuple[Any, BaseException | None]] = Queue()
 
     def run() -> None:

@@ -123,5 +123,5 @@ def passed(
                     kept[left[place].name] = given  # it may have come before its turn
                 bar.advance(left[place].rows)
             if part.name not in bad:
-                whole = add(whole, kept.pop(part.name, None) or work(part))
+                whole = add(whole, kept.pop(part.name, {}) or work(part))
     return whole, list(bad.values())

@@ -38,7 +38,7 @@ ENCODINGS = "utf-8, latin-1, cp1252 or utf-16"
 
 
 def read_table(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> pd.DataFrame:
-    """The table in a file, by its ending; a delimiter other than the comma is recognised from the header.
+    """Read the table in a file, by its ending; a delimiter other than the comma is recognised from the header.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -66,7 +66,7 @@ def read_table(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> pd.D
 
 @contextmanager
 def explained(file: Path, kind: str) -> Iterator[None]:
-    """Whatever a file makes the libraries that read it raise, as one line about the file.
+    """Raise whatever the libraries that read a file raise as one line about the file.
 
     >>> with explained(Path("t.csv"), "a table"):
     ...     raise KeyError("column")
@@ -111,7 +111,7 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
 
 
 def delimiter_of(header: str) -> str:
-    """The delimiter that the header has most of, outside quotes; a comma if it has none.
+    """Return the delimiter that the header has most of, outside quotes; a comma if it has none.
 
     >>> delimiter_of('"a;b",c,d'), delimiter_of("a b\\tc")
     (',', '\\t')
@@ -170,7 +170,7 @@ def _check_encoding(encoding: str) -> None:
 
 
 def _options(mark: str, encoding: str, as_text: Sequence[str] = (), only: Sequence[str] = ()) -> dict[str, Any]:
-    """How pyarrow is to read a text: which columns as text, and which columns at all (all if none is named)."""
+    """Return how pyarrow is to read a text: which columns as text, and which at all (all if none is named)."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -197,7 +197,7 @@ def _parsed(file: Path, mark: str, encoding: str, as_text: Sequence[str] = ()) -
 
 
 def _kept_as_text(table: Any, file: Path, mark: str, encoding: str) -> list[str]:
-    """Columns that pyarrow read as numbers, and that a number would not give back as they are written."""
+    """Return columns that pyarrow read as numbers, and that a number would not give back as they are written."""
     import pyarrow as pa
     from pyarrow import compute, csv
 
@@ -227,7 +227,7 @@ def _parquet(file: Path) -> pd.DataFrame:
 
 
 def is_bytes(kind: Any) -> bool:
-    """Whether a type of pyarrow holds bytes.
+    """Return whether a type of pyarrow holds bytes.
 
     >>> import pyarrow as pa
     >>> is_bytes(pa.binary(4)), is_bytes(pa.string())
@@ -264,7 +264,7 @@ def _is_zone(name: str) -> bool:
 
 
 def frame_of(table: Any) -> pd.DataFrame:
-    """A table of pyarrow as a data frame."""
+    """Return a table of pyarrow as a data frame."""
     table = _exact(table)
     # Each column is given back to the allocator once converted: a large table is not held twice.
     frame: pd.DataFrame = table.to_pandas(
@@ -276,7 +276,7 @@ def frame_of(table: Any) -> pd.DataFrame:
 
 
 def _exact(table: Any) -> Any:
-    """Whole numbers with gaps become floats in pandas: those that floats do not hold become text instead."""
+    """Turn whole numbers with gaps that floats do not hold into text: pandas would make them floats."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -310,13 +310,13 @@ def check_names(names: list[str], rows: int, file: Path) -> None:
 
 
 def _line(error: BaseException) -> str:
-    """The first line of what a library says, cut to a readable length."""
+    """Return the first line of what a library says, cut to a readable length."""
     text = (str(error) or type(error).__name__).splitlines()[0].strip(" \0")
     return text if len(text) <= 160 else f"{text[:157]}…"
 
 
 def is_dataset(given: str) -> bool:
-    """Whether what a user gave as a table is more than one file, or not on this machine.
+    """Return whether what a user gave as a table is more than one file, or not on this machine.
 
     >>> is_dataset("homes.csv"), is_dataset("visits/*.parquet"), is_dataset("s3://bucket/visits")
     (False, True, True)
@@ -358,7 +358,7 @@ class ParquetFrame:
         return int(self.reader.metadata.num_rows if self.rows is None else self.rows.sum())
 
     def __getitem__(self, key: Any) -> Any:
-        """A column by name, several by a list of names, or the rows of a mask as another table."""
+        """Return a column by name, several by a list of names, or the rows of a mask as another table."""
         if isinstance(key, np.ndarray):
             return ParquetFrame(self.file, key)
         with explained(self.file, "Parquet"):
@@ -367,7 +367,7 @@ class ParquetFrame:
         return frame[key]
 
     def set_axis(self, names: list[str], axis: int) -> "ParquetFrame":
-        """Itself: names in a Parquet file are text already."""
+        """Return itself: names in a Parquet file are text already."""
         assert (names, axis) == (list(self.columns), 1)
         return self
 
