@@ -155,9 +155,9 @@ def watch():
     while True:
         most[0] = max(most[0], anonymous())
         time.sleep(0.01)
-import torch, rpo._models.table_model, rpo._table.parquet
+import torch, rpo._models.table_model, rpo._table.reading
 from rpo.cli import main
-rpo._table.parquet.MANY_ROWS = int(sys.argv.pop())
+rpo._table.reading.MANY_ROWS = int(sys.argv.pop())
 before = anonymous()
 threading.Thread(target=watch, daemon=True).start()
 start, used = time.perf_counter(), time.process_time()
