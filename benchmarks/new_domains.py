@@ -25,7 +25,7 @@ from rpo._models.adapting import adapted, effects_of
 from rpo._models.against import Training, against
 from rpo._models.local_noise import FLAT
 from rpo._models.new_domains import outputs_of
-from rpo._models.new_sums import NewRows, new_domains, new_sums
+from rpo._models.new_sums import new_domains, new_sums, rows_of_frame
 from rpo._models.reference import Reference
 from rpo._stats.effects import Effects
 from rpo._table import prepare
@@ -155,7 +155,7 @@ class New:
 
     def _against(self, y: NDArray[Any] | None) -> dict[str, Any]:
         target = None if y is None else y.astype(np.float64)
-        rows = NewRows.of(self.model.columns_, self.frame, self.X, self.value, target)
+        rows = rows_of_frame(self.model.columns_, self.frame, self.X, self.value, target)
         reference, one = self.model.reference_, np.zeros(len(self.X), dtype=np.intp)
         new = new_domains(reference, new_sums(reference, self.model.columns_, rows, one, 1))[0]
         return against(Training(self.model), "new", new, []).figures

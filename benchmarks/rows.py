@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,9 @@ from benchmarks.timing import Row, row
 from rpo._io import one_thread
 from rpo._judging.measuring import Measuring
 from rpo._judging.sums import Sums
-from rpo._streaming import Running, draw, measuring_of
+from rpo._streaming import draw, measuring_of
 from rpo._table.dataset import Dataset, open_dataset
-from rpo._table.passes import passed
+from rpo._table.passes import Running, passed
 from rpo._table.sampling import Counting, Drawing
 
 FILE_ROWS = 1_000_000
@@ -97,8 +98,8 @@ def workers(dataset: Dataset, quick: bool) -> list[Row]:
 
     from rpo._workers import shared
 
-    parts = dataset.parts * (4 if quick else 16)
-    many = Dataset(dataset.name, parts, dataset.schema, dataset.fingerprint)
+    times = range(4 if quick else 16)
+    many = replace(dataset, parts=tuple(replace(part, offset=k) for k in times for part in dataset.parts))
     sample = draw(dataset, target="y", domain="site", rows=20_000, running=Running(progress=False))
     full = measuring_of(sample)
     passes = {"statistics": Measuring(full.dataset, full.roles, None, full.columns, None), "residuals": full}
@@ -107,13 +108,13 @@ def workers(dataset: Dataset, quick: bool) -> list[Row]:
         elapsed = {}
         for jobs in (2, 1, 2):  # the first time workers start
             start = time.perf_counter()
-            passed(name, work, many, Sums(), _forget, spread=partial(shared, jobs=jobs), progress=False)
+            passed(name, work, many, Sums(), _forget, Running(partial(shared, jobs=jobs), progress=False))
             elapsed[jobs] = time.perf_counter() - start
         found.append(row(f"rows: {name}, two processes over one, elapsed", elapsed[1] / elapsed[2], "times", aim))
     return found
 
 
-def _forget(whole: Sums, given: Any, part: Any) -> Sums:  # noqa: ARG001 (as of any pass)
+def _forget(whole: Sums, given: Any) -> Sums:  # noqa: ARG001 (as of any pass)
     return whole
 
 

@@ -19,11 +19,11 @@ from distributed import LocalCluster
 from benchmarks.ours import make_stepper, table
 from benchmarks.timing import Row, medians, row
 from rpo._cluster.scheduler import connect
+from rpo._cluster.spread import on_cluster
 from rpo.engine.adam import start_adam
 from rpo.engine.checkpoint import Checkpoint, write_checkpoint
 from rpo.engine.fingerprint import digest
 from rpo.engine.trained import Snapshot
-from rpo_lab.runner.cluster import Cluster, results
 from rpo_lab.runner.runner import execute, plan
 from rpo_lab.runner.specification import DataSpec, Run, Training
 from rpo_lab.runner.stacks import run_stack
@@ -121,13 +121,13 @@ def runs_and_workers(quick: bool) -> list[Row]:
     times: dict[str, list[float]] = {name: [] for name in ("worker 1", "worker 2", "process 1", "process 2")}
     with _cluster(1) as one, _cluster(2) as two:
         for cluster in (one, two):  # everything imported, data built
-            list(results([runs_of(1, 2)] * 8, Cluster(cluster.scheduler_address)))
+            list(on_cluster(cluster.scheduler_address)(run_stack, [runs_of(1, 2)] * 8))
         for turn in range(rounds):
             runs = runs_of(number * WIDTH, stack, 1 + turn * number * WIDTH)
             for name in times:
                 kind, jobs = name.split()
                 address = (one if jobs == "1" else two).scheduler_address
-                where = Cluster(address) if kind == "worker" else None
+                where = address if kind == "worker" else None
                 with tempfile.TemporaryDirectory() as folder:
                     start = time.perf_counter()
                     store = Store(Path(folder))
@@ -155,9 +155,9 @@ def watch():
     while True:
         most[0] = max(most[0], anonymous())
         time.sleep(0.01)
-import torch, rpo._models.table_model, rpo._table.parquet
+import torch, rpo._models.table_model, rpo._table.reading
 from rpo.cli import main
-rpo._table.parquet.MANY_ROWS = int(sys.argv.pop())
+rpo._table.reading.MANY_ROWS = int(sys.argv.pop())
 before = anonymous()
 threading.Thread(target=watch, daemon=True).start()
 start, used = time.perf_counter(), time.process_time()

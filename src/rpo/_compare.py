@@ -4,39 +4,30 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from pydantic import JsonValue
+import torch
 
-from rpo._comparing.table_learners import QUALITY, learner_errors, missing, names_of
-from rpo._comparing.table_problem import NAME, Folds, dealt, encoded, table_file, use_folder, write_folds
-from rpo._comparing.verdict import verdict
-from rpo._io import AskedTask, Grouping, Show
+from rpo._cluster.scheduler import check_scheduler
+from rpo._comparison.table_folds import Folds, ResultFolder, deal, encode_target, strata_by_fold
+from rpo._comparison.table_learners import CONTROLS, QUALITY, STOCK, learner_errors, names_of, read_fold
+from rpo._comparison.table_networks import RULES, Networks, Outcomes, check_rule
+from rpo._io import AskedTask, Grouping, Show, hold, p_equals, remove_temporaries
 from rpo._models.table_model import OURS, PLAIN
-from rpo._stats.significance import paired, paired_interval
+from rpo._stats.significance import SURE, paired, paired_interval
 from rpo._table.table import Table, prepare
-from rpo.engine.config import HIDDEN, STEPS, default_batch_size
+from rpo.engine.config import HIDDEN, STEPS, Config, default_batch_size
 from rpo.exceptions import InputError
 from rpo.functional.statistics import MIN_ROWS
 from rpo.methods import get_method
 from rpo.methods import methods as registered
-from rpo_lab.runner.runner import cluster_at, execute, plan
-from rpo_lab.runner.selection import chosen, get_rule
-from rpo_lab.runner.specification import DataSpec, Number, Training
-from rpo_lab.runner.store import Record, Store
-from rpo_lab.runner.study import Row, Setting, Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from rpo_lab.runner.cluster import Cluster
-
-# What the estimators take for RPO and its kin; other methods keep the registry's defaults.
-OPTIONS: dict[str, JsonValue] = {"scheme": "calibrated"}
 MOST_ROWS = 20_000
 
 
@@ -60,7 +51,7 @@ class Comparison:
     """Whether it was interrupted: then this is what was known."""
 
     def figure(self) -> "Figure":
-        """The mean error of each method over held-out domains, with its deviation over seeds."""
+        """Draw the mean error of each method over held-out domains, with its deviation over seeds."""
         from matplotlib.figure import Figure
 
         table = self.methods.iloc[::-1]
@@ -147,27 +138,25 @@ def compare(
     >>> sorted(found.methods["method"])
     ['coral', 'erm-l2', 'linear', 'mean', 'quality', 'quality-permuted', 'quality-uniform', 'rpo', 'trees']
     """
-    rule = get_rule(selection)
-    workers = cluster_at(cluster)
+    check_rule(selection)
+    if cluster is not None:
+        check_scheduler(cluster)
     if seeds < 2:
         raise InputError(f"seeds must be at least 2 (a standard deviation needs two values), got {seeds}")
-    ready = prepare(frame, target=target, domain=domain, strata=strata, task=task, drop=drop, category=category)
-    ready = _cut(ready)
-    rows = study_rows(ready, methods, every_method)
+    if jobs < 1:
+        raise InputError(f"jobs must be at least 1, got {jobs}")
+    ready = _cut(prepare(frame, target=target, domain=domain, strata=strata, task=task, drop=drop, category=category))
+    names = network_names(ready, methods, every_method)
+    folds = deal(ready, grouping)
+    networks = _networks(folds, names, seeds, steps, selection)
     with ExitStack() as stack:
-        if out is None:
-            out = stack.enter_context(tempfile.TemporaryDirectory())
-        folder = Path(out)
-        folds = write_folds(ready, folder, grouping=grouping, progress=verbose)
-        use_folder(folder)
-        scale = encoded(ready)[3]
-        errors = learner_errors(ready, folds, folder, scale, grouping=grouping, jobs=jobs, verbose=verbose)
-        study = _study(ready, folds, rows, seeds, steps, selection == "leave-one-out")
-        _forget_failures(study, folder)
-        records, stopped = _execute(study, folder, jobs, workers and _with_table(workers, folder, folds), verbose)
-    errors |= {row.label: _errors(study, records, row, rule, folds) for row in rows}
-    found = summarise(errors, folds, ready, _protocol(study, records, rule.words, folds))
-    return replace(found, failed=_failed(study, records, errors), stopped=stopped)
+        folder = _open(Path(stack.enter_context(tempfile.TemporaryDirectory()) if out is None else out), stack)
+        strata_of_fold = strata_by_fold(ready, folds, folder, verbose)
+        errors = learner_errors(ready, folds, folder, grouping=grouping, jobs=jobs, verbose=verbose)
+        outcomes, stopped = networks.train(strata_of_fold, folder, jobs=jobs, cluster=cluster, verbose=verbose)
+    errors |= {name: networks.errors(name, outcomes) for name in names}
+    comparison = summarise(errors, folds, ready, _protocol(networks, outcomes))
+    return replace(comparison, failed=_failed(networks, outcomes, errors), stopped=stopped)
 
 
 def planned(
@@ -187,134 +176,77 @@ def planned(
     selection: str,
     out: Path | str,
 ) -> list[str]:
-    """What `compare` with the same arguments would do, in sentences; nothing is trained."""
-    get_rule(selection)
+    """Return sentences that say what `compare` with the same arguments would do; nothing is trained."""
+    check_rule(selection)
     ready = _cut(prepare(frame, target=target, domain=domain, strata=strata, task=task, drop=drop, category=category))
-    rows = study_rows(ready, methods, every_method)
-    folds = dealt(ready, grouping)[0]
-    study = _study(ready, folds, rows, seeds, steps, selection == "leave-one-out")
-    store = Store(Path(out))
-    left = sum(store.read(run) is None for run in study.runs())
+    names, folds, folder = network_names(ready, methods, every_method), deal(ready, grouping), ResultFolder(Path(out))
+    networks = _networks(folds, names, seeds, steps, selection)
     number = len(folds.held_out)
+    learners = sum(read_fold(ready, folds, folder, fold) is None for fold in range(number))
+    total = networks.count(networks.keys)
+    missing = total - networks.count(list(networks.finished(folder)))
     return [
         f"{len(ready.y):,} rows, {len(folds.rows)} domains, held out in {number} folds",
-        f"{', '.join(names_of(ready))}: {missing(ready, folds, Path(out))} of {number} folds to fit",
-        f"{', '.join(row.label for row in rows)}: {left:,} of {len(study.runs()):,} networks to train "
-        f"({seeds} seeds, {steps} steps)",
+        f"{', '.join(names_of(ready))}: {learners} of {number} folds to fit",
+        f"{', '.join(names)}: {missing:,} of {total:,} networks to train ({seeds} seeds, {steps} steps)",
         f"kept in {out}",
     ]
 
 
-def _forget_failures(study: Study, folder: Path) -> None:
-    store = Store(folder)
-    for run in study.runs():
-        record = store.read(run)
-        if record is not None and record.status == "failed":
-            store.remove(run)
-
-
-def _failed(study: Study, records: Mapping[str, Record], errors: Mapping[str, pd.DataFrame]) -> tuple[str, ...]:
-    """Each method that failed, how often, and the first reason."""
-    lines = [] if len(errors[QUALITY]) else [f"{QUALITY} could not be fitted without some of the domains"]
-    for row in study.rows:
-        runs = {
-            run.digest
-            for setting in study.settings
-            for seed in study.seeds
-            for run in study.candidates(row, setting, seed)
-        }
-        bad = [records[digest] for digest in sorted(runs & records.keys()) if records[digest].status == "failed"]
-        if bad:
-            lines.append(f"{row.label} failed in {len(bad)} of {len(runs)} trainings: {bad[0].reason}")
-    return tuple(lines)
-
-
-def study_rows(ready: Table, names: Sequence[str], every: bool = False) -> tuple[Row, ...]:
-    """The networks to train, with small grids: those named, in that order, plain training and RPO; or all that fit.
+def network_names(ready: Table, names: Sequence[str], every: bool = False) -> tuple[str, ...]:
+    """Return the methods to train: those named, in that order, plain training and RPO; or all that fit the task.
 
     >>> table = pd.DataFrame({"x": range(30), "y": range(30), "d": [0, 1, 2] * 10})
-    >>> [row.label for row in study_rows(prepare(table, target="y", domain="d"), ["coral"])]
-    ['coral', 'erm-l2', 'rpo']
+    >>> network_names(prepare(table, target="y", domain="d"), ["coral"])
+    ('coral', 'erm-l2', 'rpo')
     """
-    fits = encoded(ready)[1]
-    wanted = [name for name in names if name not in names_of(ready)]
+    task, learners = encode_target(ready)[1], names_of(ready)
+    wanted = [name for name in names if name not in learners]
     for name in wanted:
-        get_method(name).check_task(fits)
-    wanted += [PLAIN, OURS, *(sorted(method.name for method in registered(fits)) if every else ())]
-    return tuple(
-        Row(name, name, grid_of(name), OPTIONS if "scheme" in get_method(name).options else {})
-        for name in dict.fromkeys(wanted)
-        if name not in names_of(ready)
-    )
-
-
-def grid_of(name: str) -> tuple[Mapping[str, Number], ...]:
-    """Three values of a method's first hyper-parameter: its default, a tenth and ten times, within its range.
-
-    >>> grid_of("coral")
-    ({'gamma': 1.0}, {'gamma': 0.1}, {'gamma': 10.0})
-    """
-    for hyper, space in get_method(name).space.items():
-        if hyper != "lr" and space.log and space.default is not None:
-            tried = [space.default, max(space.low, space.default / 10), min(space.high, space.default * 10)]
-            return tuple({hyper: value} for value in dict.fromkeys(tried))
-    return ({},)
+        get_method(name).check_task(task)
+    wanted += [PLAIN, OURS, *(sorted(method.name for method in registered(task)) if every else ())]
+    return tuple(name for name in dict.fromkeys(wanted) if name not in learners)
 
 
 def _cut(ready: Table) -> Table:
-    """At most twenty thousand rows, each domain keeping its share: a comparison trains hundreds of models."""
+    """Draw at most twenty thousand rows, each domain keeping its share: a comparison trains hundreds of models."""
     total = len(ready.y)
     if total <= MOST_ROWS:
         return ready
-    kept = np.sort(np.random.default_rng(0).choice(total, MOST_ROWS, replace=False))
+    drawn = np.sort(np.random.default_rng(0).choice(total, MOST_ROWS, replace=False))
     note = f"the comparison used {MOST_ROWS:,} rows drawn from {total:,}"
-    return replace(ready.rows(kept), notes=(*ready.notes, note))
+    return replace(ready.rows(drawn), notes=(*ready.notes, note))
 
 
-def _study(ready: Table, folds: Folds, rows: tuple[Row, ...], seeds: int, steps: int, leave_one_out: bool) -> Study:
-    metric = "mse" if ready.task == "regression" else "accuracy"
-    settings = tuple(
-        Setting(str(f), DataSpec(name=NAME, options={"sha256": folds.sha256, "fold": f}), test="0", metric=metric)
-        for f in range(len(folds.held_out))
-    )
-    batch = default_batch_size(len(ready.y), len(folds.rows))
-    training = Training(hidden=HIDDEN, steps=steps, batch_size=batch)
-    return Study("compare", rows, settings, tuple(range(seeds)), OURS, training, leave_one_out)
+def _networks(folds: Folds, names: tuple[str, ...], seeds: int, steps: int, selection: str) -> Networks:
+    batch = default_batch_size(len(folds.y), len(folds.rows))
+    # In double precision a network has the same six digits in any stack.
+    config = Config(steps=steps, batch_size=batch, device="cpu", dtype=torch.float64, progress=False)
+    return Networks(folds, names, seeds, config, selection)
 
 
-def _with_table(cluster: "Cluster", folder: Path, folds: Folds) -> "Cluster":
-    """The cluster, its workers to be given the table, each once."""
-    table = table_file(folds.sha256)
-    return replace(cluster, files={str(table): (folder / table).read_bytes()}, use=use_folder)
+def _open(path: Path, stack: ExitStack) -> ResultFolder:
+    """Hold the folder until the stack is closed, and remove what a killed comparison left half-written."""
+    stack.enter_context(hold(path, "--out"))
+    for folder in (path, path / "tables", path / "learners", path / "runs"):
+        remove_temporaries(folder)
+    return ResultFolder(path)
 
 
-def _execute(
-    study: Study, folder: Path, jobs: int, cluster: "Cluster | None", progress: Show
-) -> tuple[dict[str, Record], bool]:
-    """The records, and whether somebody interrupted: then those that are kept."""
-    runs, store = study.runs(), Store(folder)
-    options: dict[str, Any] = {"jobs": jobs, "cluster": cluster, "progress": progress, "label": "networks"}
-    try:
-        # A worker is a process of its own: it must know the table before it is asked for it.
-        return execute(runs, store, before=partial(use_folder, folder), **options), False
-    except KeyboardInterrupt:
-        return plan(runs, store).done, True
-
-
-def _errors(study: Study, records: Mapping[str, Record], row: Row, rule: Any, folds: Folds) -> pd.DataFrame:
-    """The error on each held-out domain, a row a seed; seeds of which a fold failed are missing."""
-    found: dict[int, dict[str, float]] = {seed: {} for seed in study.seeds}
-    for setting, held in zip(study.settings, folds.held_out, strict=True):
-        for seed, record in chosen(study, records, row, setting, rule).items():
-            assert record.measured is not None
-            for place, name in enumerate(held):
-                value = record.measured.test[str(place)][setting.metric]
-                found[seed][name] = 1 - value if setting.metric == "accuracy" else value
-    return pd.DataFrame.from_dict(found, orient="index", columns=list(folds.rows)).dropna()
+def _failed(networks: Networks, outcomes: Outcomes, errors: Mapping[str, pd.DataFrame]) -> tuple[str, ...]:
+    """Name each method that failed, how often, and the first reason."""
+    lines = [] if len(errors[QUALITY]) else [f"{QUALITY} could not be fitted without some of the domains"]
+    for name in networks.names:
+        own = [outcome for key, results in outcomes.items() if key[0] == name for outcome in results]
+        reasons = [outcome["failure"] for outcome in own if "failure" in outcome]
+        total = networks.count([key for key in networks.keys if key[0] == name])
+        if reasons:
+            lines.append(f"{name} failed in {len(reasons)} of {total} trainings: {reasons[0]}")
+    return tuple(lines)
 
 
 def summarise(errors: Mapping[str, pd.DataFrame], folds: Folds, ready: Table, protocol: tuple[str, ...]) -> Comparison:
-    """Tables and verdict from errors by seed and held-out domain."""
+    """Make tables and verdict from errors by seed and held-out domain."""
     known = {name: table for name, table in errors.items() if not table.empty}
     if QUALITY not in known:
         raise InputError("the Quality model could not be fitted with a domain held out: each domain needs more rows")
@@ -347,17 +279,83 @@ def summarise(errors: Mapping[str, pd.DataFrame], folds: Folds, ready: Table, pr
     return Comparison(methods, domains, words, protocol, ready)
 
 
-def _protocol(study: Study, records: Mapping[str, Record], words: str, folds: Folds) -> tuple[str, ...]:
-    runs = study.runs()
-    done = sum(run.digest in records for run in runs)
-    failed = sum(records[run.digest].status == "failed" for run in runs if run.digest in records)
+def _protocol(networks: Networks, outcomes: Outcomes) -> tuple[str, ...]:
+    folds, done = networks.folds, [outcome for results in outcomes.values() for outcome in results]
+    failures = sum("failure" in outcome for outcome in done)
     sizes = sorted({len(held) for held in folds.held_out})
     return (
         f"{len(folds.rows)} domains held out, {' or '.join(map(str, sizes))} at a time, {len(folds.held_out)} folds; "
-        f"networks: {len(study.seeds)} seeds, {done:,} of {len(runs):,} trainings done, of which {failed} failed",
-        f"networks: hyper-parameters by the {words}, three values tried of each method's first; "
-        f"hidden layers {', '.join(map(str, study.training.hidden))}, {study.training.steps} steps",
+        f"networks: {networks.seeds} seeds, {len(done):,} of {networks.count(networks.keys):,} trainings done, "
+        f"of which {failures} failed",
+        f"networks: hyper-parameters by the {RULES[networks.rule]}, three values tried of each method's first; "
+        f"hidden layers {', '.join(map(str, HIDDEN))}, {networks.config.steps} steps",
         "error: mean squared error as a share of the target's variance, or share of wrong classes; mean over domains",
         "difference: from quality, with a 95 % interval and p by a t-test paired over held-out domains: what to expect "
         "on a new domain",
     )
+
+
+def verdict(errors: pd.DataFrame) -> str:
+    """Return sentences: whether quality helps compared with stock learners, RPO with plain training; the best method.
+
+    `errors` has a row for each held-out domain and a column for each method.
+
+    >>> errors = pd.DataFrame({"quality": [0.5, 0.6, 0.4], "linear": [0.9, 1.1, 0.7], "trees": [1.0, 1.2, 0.9]})
+    >>> verdict(errors).split(":")[0]
+    'quality helps on this table'
+    """
+    mean = errors.mean()
+    stock = str(mean[list(STOCK)].idxmin())
+    sentences = [_compare_two(errors, QUALITY, stock, "the better of linear and trees"), *_compare_controls(errors)]
+    if {OURS, PLAIN} <= set(errors.columns):
+        sentences.append(_compare_two(errors, OURS, PLAIN, "plain training of the same network"))
+    best = str(mean.idxmin())
+    if best not in (QUALITY, stock, *CONTROLS):
+        p = paired(errors[best].to_numpy(), errors[QUALITY].to_numpy())
+        how = "significantly below that of quality" if p is not None and p < SURE else "which may be chance"
+        sentences.append(f"The smallest error is that of {best}, {mean[best]:.3g}, {how}.")
+    base = "mean" if "mean" in mean else "majority"
+    if base in mean and mean[best] >= mean[base]:
+        sentences.append(f"No method is better than the {base} on unseen domains.")
+    return " ".join(sentences)
+
+
+def _compare_two(errors: pd.DataFrame, method: str, reference: str, words: str) -> str:
+    """Compare two methods, with the interval of the difference over domains."""
+    a, b = errors[method], errors[reference]
+    ours, theirs = float(a.mean()), float(b.mean())
+    p = paired(a.to_numpy(), b.to_numpy())
+    low, high = paired_interval(dict(enumerate(a)), dict(enumerate(b)))
+    share = f"{100 * abs(theirs - ours) / theirs:.0f} % " if theirs > 0 else ""
+    side = "lower" if ours <= theirs else "higher"
+    how = (
+        f"its error on held-out domains is {share}{side} than that of {reference} ({words}), {ours:.3g} compared with "
+        f"{theirs:.3g}, "
+        f"difference {ours - theirs:.2g} ({low:.2g} to {high:.2g}), better in {int(np.sum(a < b))} of {len(a)} domains"
+    )
+    if p is None or not p < SURE:
+        end = "" if p is None else f", {p_equals(p)}"
+        return f"{len(a)} domains cannot tell {method} from {reference}: {how}{end}."
+    if ours < theirs:
+        return f"{method} helps on this table: {how}, {p_equals(p)}."
+    return f"{method} hurts on this table: {how}, {p_equals(p)}. Use {reference}."
+
+
+def _compare_controls(errors: pd.DataFrame) -> list[str]:
+    """Say whether it matters which rows get less weight."""
+    controls = [name for name in CONTROLS if name in errors.columns]
+    if not controls:
+        return []
+    if all((errors[name] == errors[QUALITY]).all() for name in controls):
+        return ["No row gets less weight on this table, so the controls are identical to the model."]
+    worse = [name for name in controls if _is_worse(errors, name)]
+    if len(worse) == len(controls):
+        return ["Permuted or uniform weights are significantly worse: it matters which rows get less weight."]
+    as_good = [name for name in controls if name not in worse]
+    return [f"{len(errors)} domains cannot tell its weights from those of {' and '.join(as_good)}."]
+
+
+def _is_worse(errors: pd.DataFrame, name: str) -> bool:
+    """Return whether a method's error is significantly above that of quality."""
+    p = paired(errors[name].to_numpy(), errors[QUALITY].to_numpy())
+    return p is not None and p < SURE and float(errors[name].mean()) > float(errors[QUALITY].mean())

@@ -4,40 +4,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rpo._io import AskedTask, Grouping, Show, few, one_thread
+from rpo._io import AskedTask, Grouping, few, one_thread
 from rpo._judging.all_rows import of_all_rows
 from rpo._judging.column_sums import ColumnRuler
 from rpo._judging.evidence import Seen, look, told
 from rpo._judging.judgement import Scope
-from rpo._judging.measuring import Measures, Measuring, Roles, measured
+from rpo._judging.measuring import Measuring, Roles, measured
 from rpo._judging.ruler import Ruler
 from rpo._judging.sums import Sums
 from rpo._quality import Quality, learner_of
 from rpo._table import prepare
 from rpo._table.dataset import Dataset, skipped_words
-from rpo._table.passes import Kept, Spread, one_by_one, passed
-from rpo._table.sampling import SAMPLE_ROWS, Counting, Drawing, Drawn, check_counts, counted, drawn, shares
+from rpo._table.passes import Running, passed
+from rpo._table.reading import frame_of
+from rpo._table.sampling import SAMPLE_ROWS, Counting, Counts, Drawing, counted, drawn, sample_of, shares
 from rpo._table.table import Table
 from rpo.exceptions import InputError
 from rpo.grouping import ColumnStrata, Strata
 
 OTHER = "other combinations"
 MOST_NAMED = 8
-
-
-@dataclass(frozen=True)
-class Running:
-    """How passes are made: by whom, what is kept where, whether bad files may be skipped, and whether it is shown."""
-
-    spread: Spread = one_by_one
-    checkpoint: Path | None = None
-    skip_bad: bool = False
-    progress: Show = "auto"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +68,7 @@ def draw(
     rows: int = SAMPLE_ROWS,
     running: Running = Running(),  # noqa: B008 (frozen)
 ) -> Sample:
-    """About `rows` rows, as even over domains as they allow, by what rows say; prepared as a table is.
+    """Draw about `rows` rows, as even over domains as they allow, by what rows say; prepared as a table is.
 
     Columns to `drop` are not read; those `aside` are, but are no features.
     """
@@ -87,27 +77,23 @@ def draw(
         if name not in names:
             known = few([repr(one) for one in names], MOST_NAMED)
             raise InputError(f"the dataset has no column {name!r}: it has {known}")
-    digest = _digest(dataset.fingerprint, target, domain, sorted(drop), seed, rows)
-    options: dict[str, Any] = {"spread": running.spread, "skip_bad": running.skip_bad, "progress": running.progress}
-    options["kept"] = None if running.checkpoint is None else Kept(running.checkpoint, digest)
-    found, bad = passed("counting", Counting(dataset, target, domain), dataset, dict[str, int](), counted, **options)
-    if bad:
-        dataset = dataset.without(sorted(set(bad)))
+    while True:
         digest = _digest(dataset.fingerprint, target, domain, sorted(drop), seed, rows)
-        options["kept"] = None if running.checkpoint is None else Kept(running.checkpoint, digest)
-    count, without = check_counts(found, target, domain)
-    share = dict(zip(count, shares(list(count.values()), rows).tolist(), strict=True))
-    work = Drawing(dataset, target, domain, share, tuple(names), seed)
-    taken, bad = passed("drawing", work, dataset, Drawn(), drawn, **options)
-    if bad:  # rows of these files were counted before they turned out bad
-        left = replace(running, skip_bad=True)
-        asked: dict[str, Any] = {"target": target, "domain": domain, "strata": strata, "task": task, "drop": drop}
-        asked |= {"aside": aside, "category": category, "seed": seed, "rows": rows, "running": left}
-        return draw(dataset.without(sorted(set(bad))), **asked)
-    frame = taken.frame()
-    ready = prepare(frame, target=target, domain=domain, strata=strata, task=task, drop=aside, category=category)
-    notes = [f"{without:,} rows without a target were left out"] if without else []
-    notes += [words] if (words := skipped_words(dataset.bad)) else []
+        counting = Counting(dataset, target, domain)
+        counts, bad = passed("counting", counting, dataset, Counts(), counted, running, digest)
+        if not bad:
+            count = counts.check(target, domain)
+            share = dict(zip(count, shares(list(count.values()), rows).tolist(), strict=True))
+            drawing = Drawing(dataset, target, domain, share, tuple(names), seed)
+            tables, bad = passed("drawing", drawing, dataset, list[Any](), drawn, running, digest)
+        if not bad:
+            break
+        dataset = dataset.without(sorted(set(bad)))
+    ready = prepare(
+        sample_of(tables), target=target, domain=domain, strata=strata, task=task, drop=aside, category=category
+    )
+    notes = [f"{counts.without_target:,} rows without a target were left out"] if counts.without_target else []
+    notes += [skipped_words(dataset.bad)] if dataset.bad else []
     if dataset.partial:
         lacked = few([repr(name) for name in dataset.partial], MOST_NAMED)
         notes.append(f"some files have no {lacked}: treated as missing there")
@@ -122,7 +108,7 @@ def judge_dataset(
     seed: int = 0,
     running: Running = Running(),  # noqa: B008 (frozen)
 ) -> Quality:
-    """The sample judged, and then every row by its models."""
+    """Judge the sample, and then every row by its models."""
     ready, dataset = sample.ready, sample.dataset
     with one_thread():
         seen = look(
@@ -136,31 +122,23 @@ def judge_dataset(
     ready = replace(ready, notes=(*ready.notes, *sample.notes))
     work = measuring_of(sample, seen, grouping)
     made = _digest(sample.digest, ready.task, str(ready.columns), grouping, str(estimator), seen.strata.names)
-    kept = None if running.checkpoint is None else Kept(running.checkpoint, made)
-    found, _ = passed(
-        "measuring",
-        work,
-        dataset,
-        Measures(Sums()),
-        measured,
-        spread=running.spread,
-        kept=kept,
-        progress=running.progress,
+    (sums, top), _ = passed(
+        "measuring", work, dataset, (Sums(), None), measured, replace(running, skip_bad=False), made
     )
-    sums = found.sums
     lacking = int(sums.pop("lacking")[0])
     if lacking:
         words = f"{lacking:,} rows have a class that is not in the sample, and were left out"
         ready = replace(ready, notes=(*ready.notes, words))
-    seen = _with_others(seen, sums, work.strata)
+    if isinstance(work.strata, ColumnStrata):
+        seen = _with_others(seen, sums, len(work.strata.known))
     scope = Scope(int(sums["rows"].sum()), len(ready.y), dataset.files)
     with one_thread():
         base = replace(base, table=ready)
-        return Quality(**vars(of_all_rows(base, seen, sums, work.columns, found.remarkable(), scope, seed)))
+        return Quality(**vars(of_all_rows(base, seen, sums, work.columns, frame_of(top), scope, seed)))
 
 
 def measuring_of(sample: Sample, seen: Seen | None = None, grouping: Grouping = "auto") -> Measuring:
-    """How every row is measured by what was seen of a sample; without it, that is looked at now."""
+    """Return how every row is measured by what was seen of a sample; without it, look at the sample now."""
     seen = look(sample.ready, grouping=grouping, progress=False) if seen is None else seen
     ready = sample.ready
     roles = roles_of(sample)
@@ -175,18 +153,16 @@ def measuring_of(sample: Sample, seen: Seen | None = None, grouping: Grouping = 
 
 
 def roles_of(sample: Sample) -> Roles:
-    """What the columns of a dataset are."""
+    """Return what the columns of a dataset are."""
     ready = sample.ready
     classes = tuple(map(str, np.unique(ready.y))) if ready.task == "classification" else None
     names = tuple(map(str, np.unique(ready.domains)))
     return Roles(ready.target, ready.domain, ready.columns, names, classes, sample.strata)
 
 
-def _with_others(seen: Seen, sums: Sums, strata: Strata | ColumnStrata | None) -> Seen:
-    """Strata of columns have one more, for combinations that the sample lacks; without rows it goes."""
-    if not isinstance(strata, ColumnStrata):
-        return seen
-    number, domains = len(strata.known), len(sums["rows"])
+def _with_others(seen: Seen, sums: Sums, number: int) -> Seen:
+    """Name the stratum after the known ones, of combinations that the sample lacks; without rows drop it from sums."""
+    domains = len(sums["rows"])
     cells = {name: sums[name].reshape(domains, number + 1, -1) for name in sums if name.startswith("cell_")}
     if cells["cell_count" if "cell_count" in cells else "cell_rows"][:, number].any():
         return replace(seen, strata=replace(seen.strata, names=(*seen.strata.names, OTHER)))

@@ -1,22 +1,22 @@
 """`rpo.compare`: every domain is held out once, nothing leaks, it goes on where it stopped; the verdict is honest."""
 
 import re
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import rpo
-from rpo._compare import grid_of, study_rows
-from rpo._comparing import table_problem
-from rpo._comparing.table_problem import use_folder, write_folds
-from rpo._comparing.verdict import verdict
+from rpo._compare import network_names, verdict
+from rpo._comparison import table_folds, table_networks
+from rpo._comparison.table_folds import ResultFolder, deal, fold_data, strata_by_fold
+from rpo._comparison.table_networks import RULES, choose, grid_of
 from rpo._table import prepare
 from rpo.exceptions import InputError
-from rpo_lab.runner import runner, stacks
-from rpo_lab.runner.problems import load
-from rpo_lab.runner.specification import DataSpec
-from rpo_lab.runner.store import Record
+
+CLUSTERS = Path(__file__).parents[1] / "lab" / "runner" / "clusters.py"
 
 
 def table_of(sizes, seed=0):
@@ -29,13 +29,13 @@ def table_of(sizes, seed=0):
 @pytest.mark.parametrize("sizes", [[20, 30, 25], [1, 2, 40, 5, 9, 12, 1, 30, 7, 6, 3, 20, 15]])
 def test_every_domain_is_held_out_once_and_its_rows_are_seen_nowhere_else(sizes, tmp_path):
     ready = prepare(table_of(sizes), target="y", domain="d")
-    folds = write_folds(ready, tmp_path, progress=False)
+    folds = deal(ready)
     assert sorted(name for held in folds.held_out for name in held) == sorted(set(ready.domains))
     assert len(folds.held_out) == min(len(sizes), 10)
-    use_folder(tmp_path)
+    strata = strata_by_fold(ready, folds, ResultFolder(tmp_path), False)
     for fold, held in enumerate(folds.held_out):
-        found = load(DataSpec(name="table", options={"sha256": folds.sha256, "fold": fold}), seed=3)
-        assert [len(part.y) for part in found.tests.values()] == [folds.rows[name] for name in held]
+        found = fold_data(folds, strata, fold, seed=3)
+        assert np.bincount(found.held.domain).tolist() == [folds.rows[name] for name in held]
         inside = len(found.train.y) + len(found.validation.y)
         assert inside + sum(folds.rows[name] for name in held) == sum(sizes)
         assert found.train.n_domains == len(sizes) - len(held)
@@ -45,11 +45,11 @@ def test_every_domain_is_held_out_once_and_its_rows_are_seen_nowhere_else(sizes,
 
 def test_two_jobs_find_what_one_finds(tmp_path):
     """Workers that fitted the learners are taken again for the networks, and must hear of the table."""
-    asked = {"target": "y", "domain": "d", "methods": ["irm-lip"], "seeds": 2, "steps": 2, "verbose": False}
+    asked = {"target": "y", "domain": "d", "methods": ["irm-lip", "rpo-pen"], "seeds": 2, "steps": 2, "verbose": False}
     one, two = (
         rpo.compare(table_of([20, 30, 25]), jobs=jobs, out=tmp_path / str(jobs), **asked).methods for jobs in (1, 2)
     )
-    assert "irm-lip" in set(one["method"])
+    assert {"irm-lip", "rpo-pen", "rpo"} <= set(one["method"])
     assert one["error"].notna().all()
     pd.testing.assert_frame_equal(one, two)
 
@@ -57,8 +57,9 @@ def test_two_jobs_find_what_one_finds(tmp_path):
 def test_strata_of_finished_folds_survive_a_kill(tmp_path, monkeypatch):
     """Killed after two folds of three: the third alone is searched for when it goes on."""
     ready = prepare(table_of([20, 30, 25]), target="y", domain="d")
-    folds = write_folds(ready, tmp_path / "undisturbed", progress=False)
-    real, searched = table_problem.found_strata, []
+    folds, killed = deal(ready), ResultFolder(tmp_path / "killed")
+    undisturbed = strata_by_fold(ready, folds, ResultFolder(tmp_path / "undisturbed"), False)
+    real, searched = table_folds.strata_of, []
 
     def search(*given):
         if len(searched) == 2:
@@ -66,37 +67,41 @@ def test_strata_of_finished_folds_survive_a_kill(tmp_path, monkeypatch):
         searched.append(1)
         return real(*given)
 
-    monkeypatch.setattr(table_problem, "found_strata", search)
+    monkeypatch.setattr(table_folds, "strata_of", search)
     with pytest.raises(KeyboardInterrupt):
-        write_folds(ready, tmp_path / "killed", progress=False)
+        strata_by_fold(ready, folds, killed, False)
     assert len(list((tmp_path / "killed" / "tables").glob("*.strata"))) == 2
     searched.clear()
-    write_folds(ready, tmp_path / "killed", progress=False)
+    np.testing.assert_array_equal(strata_by_fold(ready, folds, killed, False), undisturbed)
     assert len(searched) == 1
-    name = table_problem.table_file(folds.sha256)
-    assert [path.name for path in (tmp_path / "killed" / "tables").iterdir()] == [name.name]
-    assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "undisturbed" / name).read_bytes()
+    first, second = (sorted((tmp_path / name / "tables").iterdir()) for name in ("killed", "undisturbed"))
+    assert [path.name for path in first] == [path.name for path in second]
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 
-def test_a_flipped_bit_in_a_table_is_noticed_and_the_table_rebuilt(tmp_path):
+def test_a_flipped_bit_in_a_file_of_results_is_noticed_and_the_file_made_again(tmp_path):
     ready = prepare(table_of([20, 30, 25]), target="y", domain="d")
-    folds = write_folds(ready, tmp_path, grouping="none", progress=False)
-    path = tmp_path / table_problem.table_file(folds.sha256)
-    whole, before = path.read_bytes(), table_problem.read_arrays(path)
+    folds, folder = deal(ready, "none"), ResultFolder(tmp_path)
+    before = strata_by_fold(ready, folds, folder, False)
+    path = next((tmp_path / "tables").iterdir())
+    name, whole = f"tables/{path.name}", path.read_bytes()
+    kept = folder.read(name)
     rng = np.random.default_rng(0)
     for _ in range(20):
         spoiled = bytearray(whole)
         spoiled[rng.integers(len(whole))] ^= 1 << int(rng.integers(8))
         path.write_bytes(bytes(spoiled))
-        found = table_problem.read_arrays(path)
-        assert found is None or all(np.array_equal(found[name], array) for name, array in before.items())
-        write_folds(ready, tmp_path, grouping="none", progress=False)
-        assert table_problem.read_arrays(path) is not None
+        assert folder.read(name) in (None, kept)
+        np.testing.assert_array_equal(strata_by_fold(ready, folds, folder, False), before)
+        assert folder.read(name) == kept
     path.write_bytes(whole[:100])
-    use_folder(tmp_path)
-    table_problem._arrays.cache_clear()
-    with pytest.raises(InputError, match="is missing or has changed"):
-        load(DataSpec(name="table", options={"sha256": folds.sha256, "fold": 0}), seed=0)
+    assert folder.read(name) is None
+    other = path.with_name("other.strata")
+    other.write_bytes(whole)  # whole, but the result of something else
+    assert folder.read("tables/other.strata") is None
+    other.unlink()
+    other.symlink_to(path)
+    assert folder.read("tables/other.strata") is None
 
 
 WORDS = {"target": "y", "domain": "d", "methods": ["groupdro"], "seeds": 2, "steps": 20, "verbose": False}
@@ -137,17 +142,15 @@ def test_what_failed_is_named_and_tried_again(tmp_path, monkeypatch):
     frame = table_of([20, 20, 20])
     whole = rpo.compare(frame, **WORDS, out=tmp_path / "whole")
     with monkeypatch.context() as broken:
-        measure = stacks.run_stack
+        measure = table_networks.run_stack
 
-        def failing(stack, *rest):
-            return [
-                Record(run=one.run, status="failed", reason="a term is not finite", seconds=1.0, versions={})
-                if one.run.method == "groupdro"
-                else one
-                for one in measure(stack, *rest)
-            ]
+        def failing(stack, **rest):
+            return {
+                key: [{"failure": "a term is not finite"} for _ in results] if key[0] == "groupdro" else results
+                for key, results in measure(stack, **rest).items()
+            }
 
-        broken.setattr(runner, "run_stack", failing)
+        broken.setattr(table_networks, "run_stack", failing)
         found = rpo.compare(frame, **WORDS, out=tmp_path / "failed")
     assert found.failed == ("groupdro failed in 18 of 18 trainings: a term is not finite",)
     assert "groupdro" not in set(found.methods["method"])
@@ -159,16 +162,99 @@ def test_what_failed_is_named_and_tried_again(tmp_path, monkeypatch):
 def test_interrupted_it_says_what_is_known(tmp_path, monkeypatch):
     frame = table_of([20, 20, 20])
 
-    def interrupted(stack, *_):
+    def interrupted(stack, **_):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as stopped:
-        stopped.setattr(runner, "run_stack", interrupted)
+        stopped.setattr(table_networks, "run_stack", interrupted)
         found = rpo.compare(frame, **WORDS, out=tmp_path)
     assert found.stopped
     assert set(found.methods["method"]) == {"mean", *ALWAYS} - {"erm-l2", "rpo"}
     assert found.verdict
     assert not rpo.compare(frame, **WORDS, out=tmp_path).stopped
+
+
+def test_a_stopped_run_goes_on_without_repeating_finished_folds(tmp_path, monkeypatch):
+    """Interrupted after the first stack: what it trained is read from its files, and the result is that of one go."""
+    frame = table_of([20, 20, 20])
+    whole = rpo.compare(frame, **WORDS, out=tmp_path / "whole")
+    real, trained = table_networks.run_stack, []
+
+    def counted(stack, **rest):
+        outcomes = real(stack, **rest)
+        trained.extend(outcomes)
+        return outcomes
+
+    def first(stack, **rest):
+        if trained:
+            raise KeyboardInterrupt
+        return counted(stack, **rest)
+
+    monkeypatch.setattr(table_networks, "STACK_ROWS", 100)  # a method, fold and seed a stack
+    monkeypatch.setattr(table_networks, "run_stack", first)
+    assert rpo.compare(frame, **WORDS, out=tmp_path / "stopped").stopped
+    before, kept = list(trained), {path: path.stat().st_mtime_ns for path in tmp_path.glob("stopped/*/*")}
+    assert len(before) == len(list(tmp_path.glob("stopped/runs/*.json"))) == 1
+    monkeypatch.setattr(table_networks, "run_stack", counted)
+    again = rpo.compare(frame, **WORDS, out=tmp_path / "stopped")
+    assert len(trained) == len(set(trained)) == 18  # three methods on three folds with two seeds, each once
+    assert all(path.stat().st_mtime_ns == when for path, when in kept.items())
+    pd.testing.assert_frame_equal(again.methods, whole.methods)
+
+
+def test_what_breaks_alone_fails_alone(tmp_path, monkeypatch):
+    """One fold, seed and value of RPO that raises an error leaves all other networks of its stack."""
+    frame, real = table_of([20, 20, 20]), table_networks._fit
+
+    def fit(methods, seeds, sets, config):
+        if any(values.get("strength") == 0.1 for own in methods for values in own.grid) and 1 in seeds:
+            raise ValueError("too\nweak")
+        return real(methods, seeds, sets, config)
+
+    whole = rpo.compare(frame, **WORDS)
+    monkeypatch.setattr(table_networks, "_fit", fit)
+    found = rpo.compare(frame, **WORDS)
+    assert found.failed == ("rpo failed in 3 of 18 trainings: ValueError: too weak",)
+    error, before = (table.methods.set_index("method")["error"] for table in (found, whole))
+    assert error.drop("rpo").equals(before[error.index].drop("rpo"))
+
+
+@pytest.mark.parametrize(
+    "rule, chosen", [("formula", 0), ("validation", 1), ("leave-one-out", 2), ("irm", 3), ("oracle", 4)]
+)
+def test_each_rule_takes_its_own(rule, chosen):
+    names = ["validation", "leave-one-out", "irm"]
+    scores = [[5.0, 5.0, 5.0], [1.0, 4.0, 4.0], [4.0, 1.0, 3.0], [3.0, 3.0, 0.5], [4.0, 4.0, 4.0]]
+    grid = [
+        {"scores": dict(zip(names, each, strict=True)), "errors": [error, 0.0]}
+        for each, error in zip(scores, [5.0, 4.0, 4.0, 4.0, 1.0], strict=True)
+    ]
+    assert choose(rule, grid) is grid[chosen]
+    assert rule == "formula" or choose(rule, grid[::-1]) is grid[chosen]
+    broken = {"failure": "a term is not finite"}
+    assert choose(rule, [broken]) is None
+    assert choose(rule, []) is None
+    assert choose(rule, [broken, grid[1]]) is (None if rule == "formula" else grid[1])
+    grid[2]["scores"]["leave-one-out"] = None  # one of its trainings failed
+    assert choose("leave-one-out", grid[1:]) is grid[3]
+
+
+@pytest.mark.parametrize("selection", ["leave-one-out", "oracle"])
+def test_other_rules_choose_among_the_same_networks(selection, tmp_path):
+    frame = table_of([20, 20, 20])
+    found = rpo.compare(frame, target="y", domain="d", seeds=2, steps=3, selection=selection, verbose=False)
+    assert RULES[selection] in found.protocol[1]
+    assert {"erm-l2", "rpo"} <= set(found.methods["method"])
+    assert "36 of 36 trainings done, of which 0 failed" in found.protocol[0]
+
+
+@pytest.mark.slow
+def test_workers_of_a_cluster_find_the_same(tmp_path):
+    clusters = runpy.run_path(str(CLUSTERS))
+    asked = {**WORDS, "methods": ["coral"]}
+    with clusters["cluster"](tmp_path / "cluster", workers=2) as running:
+        found = rpo.compare(table_of([30, 30, 30]), cluster=running.address, out=tmp_path / "compared", **asked)
+    pd.testing.assert_frame_equal(found.methods, rpo.compare(table_of([30, 30, 30]), **asked).methods)
 
 
 def errors(**methods):
@@ -208,9 +294,9 @@ def test_the_verdict_tells_of_rpo_of_a_better_method_of_controls_and_of_the_mean
 
 def test_every_method_that_fits_the_task_and_small_grids():
     ready = prepare(table_of([20, 20, 20]), target="y", domain="d")
-    every = {row.method for row in study_rows(ready, (), every=True)}
+    every = set(network_names(ready, (), every=True))
     assert {method.name for method in rpo.methods.methods("regression")} - {"mean"} == every
-    assert [row.label for row in study_rows(ready, ["vrex", "coral", "trees"])] == ["vrex", "coral", "erm-l2", "rpo"]
+    assert network_names(ready, ["vrex", "coral", "trees"]) == ("vrex", "coral", "erm-l2", "rpo")
     assert all(1 <= len(grid_of(method.name)) <= 3 for method in rpo.methods.methods())
 
 
@@ -222,6 +308,7 @@ def test_every_method_that_fits_the_task_and_small_grids():
         ({"methods": ["rsc"]}, "does not support regression"),
         ({"selection": "luck"}, "selection must be one of"),
         ({"domain": "half"}, "three are needed"),
+        ({"jobs": 0}, "jobs must be at least 1"),
     ],
 )
 def test_bad_requests_are_one_line(change, message, tmp_path):

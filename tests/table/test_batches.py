@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpo._table.batches import check_finite, filled, frequent_places, keys, numbers_of, places
+from rpo._table.batches import check_finite, filled, keys, numbers_of, places
 from rpo._table.columns import Column, learn, transform, typed
 from rpo.exceptions import InputError
 
@@ -62,8 +62,6 @@ def test_keys_are_even_also_of_whole_numbers():
 def test_places_of_labels_and_gaps():
     column = pa.array(["u", None, "w", "v"])
     assert places(column, {"u": 0, "v": 1}).tolist() == [0, -2, -1, 1]
-    label = Column(name="a", kind="category", categories=("u", "v"))
-    np.testing.assert_array_equal(frequent_places(column, label), [0, np.nan, -1, 1])
     assert places(pd_null(3), {}).tolist() == [-2, -2, -2]
 
 

@@ -34,11 +34,11 @@ def test_row_groups_make_parts_and_each_knows_its_place(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "PART_ROWS", 40)
     folder = parts.written(parts.table(200), tmp_path / "data", 2, group=30)
     found = open_dataset(str(folder))
-    assert [(part.rows, part.first, part.offset) for part in found.parts] == [
-        (60, 0, 0),
-        (40, 60, 60),
-        (60, 100, 0),
-        (40, 160, 60),
+    assert [(part.file[-11:-8], part.rows, part.offset) for part in found.parts] == [
+        ("000", 60, 0),
+        ("000", 40, 60),
+        ("001", 60, 0),
+        ("001", 40, 60),
     ]
     assert [_rows(found.without([found.parts[0].file]))] == [100]
 

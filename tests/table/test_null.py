@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 
 from rpo._quality import quality
-from rpo._streaming import Running, draw, judge_dataset
+from rpo._streaming import draw, judge_dataset
 from rpo._table.dataset import open_dataset
+from rpo._table.passes import Running
 
 from . import parts
 

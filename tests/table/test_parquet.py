@@ -10,9 +10,8 @@ import pytest
 
 from rpo._mapped import is_mapped, on_disk
 from rpo._models.table_model import fit_table
-from rpo._table import parquet, prepare
-from rpo._table.parquet import ParquetFrame, many_rows
-from rpo._table.reading import read_table
+from rpo._table import prepare, reading
+from rpo._table.reading import ParquetFrame, many_rows, read_table
 from rpo.exceptions import InputError
 
 ROLES = {"target": "y", "domain": "site", "strata": ["wall"], "drop": ["left"], "category": ["code"]}
@@ -22,7 +21,7 @@ ROLES = {"target": "y", "domain": "site", "strata": ["wall"], "drop": ["left"], 
 def saved(tmp_path, monkeypatch):
     """Everything a column can be; a block of rows is smaller than the table."""
     monkeypatch.setattr("rpo._mapped.BLOCK", 7)
-    monkeypatch.setattr(parquet, "MANY_ROWS", 50)
+    monkeypatch.setattr(reading, "MANY_ROWS", 50)
     rng, n = np.random.default_rng(0), 60
     frame = pd.DataFrame(
         {
@@ -69,12 +68,12 @@ def test_small_files_and_other_formats_are_read_whole(saved, tmp_path, monkeypat
     assert many_rows(tmp_path / "t.csv") is None
     (tmp_path / "torn.parquet").write_bytes(b"PAR1")
     assert many_rows(tmp_path / "torn.parquet") is None
-    monkeypatch.setattr(parquet, "MANY_ROWS", 61)
+    monkeypatch.setattr(reading, "MANY_ROWS", 61)
     assert many_rows(saved) is None
 
 
 def test_columns_that_cannot_be_are_refused_alike(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "MANY_ROWS", 1)
+    monkeypatch.setattr(reading, "MANY_ROWS", 1)
     pd.DataFrame({"a": [[1, 2]] * 20, "y": range(20)}).to_parquet(tmp_path / "t.parquet")
     with pytest.raises(InputError, match="column 'a' of .* has type list"):
         many_rows(tmp_path / "t.parquet")
@@ -88,10 +87,10 @@ def watch():
     while True:
         most[0] = max(most[0], anonymous())
         time.sleep(0.005)
-import torch, rpo._models.table_model, rpo._table.parquet
+import torch, rpo._models.table_model, rpo._table.reading
 from rpo.cli import main
 if sys.argv.pop() == "memory":
-    rpo._table.parquet.MANY_ROWS = 10**9
+    rpo._table.reading.MANY_ROWS = 10**9
 before = anonymous()
 threading.Thread(target=watch, daemon=True).start()
 try:

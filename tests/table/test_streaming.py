@@ -7,10 +7,11 @@ import pytest
 import rpo
 from rpo._io import hold
 from rpo._judging.measuring import Measuring
-from rpo._streaming import Running, draw, judge_dataset
+from rpo._streaming import draw, judge_dataset
 from rpo._table import dataset as module
 from rpo._table import passes
 from rpo._table.dataset import open_dataset
+from rpo._table.passes import Running
 from rpo.exceptions import InputError
 
 from . import parts
@@ -136,7 +137,7 @@ def test_finished_parts_are_not_read_again(tmp_path, monkeypatch):
     real, seen = Measuring.__call__, []
 
     def stops(work, part):
-        seen.append(part.first)
+        seen.append(part.file[-11:-8])
         if len(seen) == 3:
             raise KeyboardInterrupt
         return real(work, part)
@@ -145,13 +146,13 @@ def test_finished_parts_are_not_read_again(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         judged(folder, running=running)
     agree(whole, judged(folder, running=running))
-    assert seen == [0, 1_000, 2_000, 2_000]  # the one in which it was stopped, again
+    assert seen == ["000", "001", "002", "002"]  # the one in which it was stopped, again
     for path in (tmp_path / "kept").rglob("*.npz"):  # damaged ones are made again
         path.write_bytes(path.read_bytes()[:100])
     agree(whole, judged(folder, running=running))
-    assert seen[4:] == [0, 1_000, 2_000]
+    assert seen[4:] == ["000", "001", "002"]
     judged(folder, rows=900, running=running)  # another sample: nothing of that serves
-    assert seen[7:] == [0, 1_000, 2_000]
+    assert seen[7:] == ["000", "001", "002"]
     with hold(tmp_path / "kept", "--checkpoint"):
         pass
 
@@ -211,12 +212,13 @@ def test_parts_add_up_in_their_order_whoever_is_first(tmp_path):
     def backwards(work, some):
         return ((place, work(some[place])) for place in reversed(range(len(some))))
 
-    def add(whole, given, part):
-        return [*whole, int(given["first"])]
+    def add(whole, given):
+        return [*whole, int(given["number"])]
 
-    found, bad = passes.passed("test", _first, dataset, [], add, spread=backwards, progress=False)
-    assert (found, bad) == ([0, 100, 200, 300, 400], [])
+    running = Running(backwards, progress=False)
+    found, bad = passes.passed("test", _number, dataset, [], add, running)
+    assert (found, bad) == ([0, 1, 2, 3, 4], [])
 
 
-def _first(part):
-    return {"first": np.array(part.first)}
+def _number(part):
+    return {"number": np.array(int(part.file[-11:-8]))}

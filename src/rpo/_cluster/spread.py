@@ -8,6 +8,7 @@ import concurrent.futures
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -27,20 +28,23 @@ Done = TypeVar("Done")
 
 
 def on_cluster(
-    address: str, go_on: str = GO_ON
+    address: str, go_on: str = GO_ON, what: str = "part"
 ) -> Callable[[Callable[[Piece], Done], Sequence[Piece]], Iterator[tuple[int, Done]]]:
     """Return a function that applies work to pieces on a cluster.
 
-    It yields the number and the result of each piece, in order of completion.
+    It yields the number and the result of each piece, in order of completion. `what` is the name of a piece in error
+    messages. The work, with all that it holds, is sent to each worker once.
     """
 
     def spread(work: Callable[[Piece], Done], pieces: Sequence[Piece]) -> Iterator[tuple[int, Done]]:
         with connect(address) as client:
             with scheduler_needed(address, go_on):
                 check_workers(client, address)
-                # A task itself, so that it is repeated if its worker is lost; it is sent once.
-                sent = client.submit(_itself, work, pure=False)
-            yield from map_pieces(client, _apply, pieces, address, "part", go_on, {"work": sent})
+                with warnings.catch_warnings():  # that the work has megabytes: a table, sent once
+                    warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+                    # A task itself, so that it is repeated if its worker is lost.
+                    sent = client.submit(_itself, work, pure=False)
+            yield from map_pieces(client, _apply, pieces, address, what, go_on, {"work": sent})
 
     return spread
 

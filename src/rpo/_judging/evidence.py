@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from rpo._io import Grouping, Show
@@ -11,10 +12,12 @@ from rpo._judging.arguments import given_predictions
 from rpo._judging.columns import judge_columns
 from rpo._judging.features import Suspicion, features_table, suspicious, varies, with_trust
 from rpo._judging.frames import (
+    beside,
     cells_table,
     copied,
     domains_table,
     errors_by_domain,
+    least_likely,
     mean_weight,
     named_strata_table,
     novelty_of,
@@ -75,7 +78,7 @@ def told(ready: Table, seen: "Seen", random_state: int = 0) -> Judgement:
         domains=domains,
         strata=named_strata_table(strata, strata_table(used, noise, strata, random_state)),
         cells=cells_table(noise, strata, names, row_weight),
-        rows=rows_table(ready, used, seen.expected, noise, strata, classes),
+        rows=rows_table(_first_rows(ready, seen), names, strata.names, classes),
         features=features_table(ready.names, sources(ready), seen.suspicion, names.tolist()),
         slopes=slopes_table(ready, seen.suspicion, names),
         weight=row_weight * (counts > 0),
@@ -97,6 +100,21 @@ def told(ready: Table, seen: "Seen", random_state: int = 0) -> Judgement:
         copies=copied(replace(used, X=ready.X)),
         noise=overall(domains) if classes is not None else float(noise.table(np.zeros_like(code), 1)["noise"][0]),
     )
+
+
+def _first_rows(ready: Table, seen: "Seen") -> pd.DataFrame:
+    """Return the least likely rows: what they say, what the other rows say about them, and their own columns."""
+    size = np.where(seen.problem.weight > 0, seen.noise.size, -1.0)
+    first = least_likely(size)
+    told = {
+        "row": ready.row[first],
+        "domain": seen.problem.domain[first],
+        "stratum": seen.strata.labels[first],
+        **beside(seen.problem.y[first], seen.expected.value[first]),
+        "times": size[first],
+    }
+    columns = ready.frame.iloc[first][[column.name for column in ready.columns]].reset_index(drop=True)
+    return pd.concat([pd.DataFrame(told), columns.add_prefix("column ")], axis=1)
 
 
 @dataclass(frozen=True, eq=False)

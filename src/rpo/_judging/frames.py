@@ -3,6 +3,7 @@
 And how many rows repeat others: they make everything look surer than it is.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -157,37 +158,29 @@ def _ranked(table: pd.DataFrame) -> pd.DataFrame:
     return ranked
 
 
+def least_likely(size: Array) -> NDArray[np.intp]:
+    """Return the places of the rows that stand out most, the first of equals first; never one below zero.
+
+    >>> least_likely(np.array([1.0, -1.0, 2.0])).tolist()
+    [2, 0]
+    """
+    return np.argsort(-size, kind="stable")[: min(MOST_ROWS, int((size >= 0).sum()))]
+
+
+def beside(y: NDArray[Any], value: Array) -> dict[str, NDArray[Any]]:
+    """Return targets beside what is expected of them: numbers and their difference, or classes and a probability."""
+    if value.ndim == 1:
+        return {"target": y, "expected": value, "difference": y - value}
+    return {"target": y, "expected": value.argmax(1), "probability": value[np.arange(len(y)), y.astype(np.intp)]}
+
+
 def rows_table(
-    ready: Table,
-    problem: Problem,
-    expected: Expected,
-    noise: Noise,
-    strata: NamedStrata,
-    classes: NDArray[Any] | None,
+    rows: pd.DataFrame, domains: NDArray[Any], strata: Sequence[str], classes: NDArray[Any] | None
 ) -> pd.DataFrame:
-    """The least likely rows: what they say, what the other rows say about them, and their own columns."""
-    size = np.where(problem.weight > 0, noise.size, -1.0)
-    first = np.argsort(-size, kind="stable")[: min(MOST_ROWS, int((size >= 0).sum()))]
-    if classes is None:
-        value = expected.value[first]
-        said: dict[str, Any] = {"target": ready.y[first], "expected": value, "difference": ready.y[first] - value}
-    else:
-        said = {
-            "target": ready.y[first],
-            "expected": classes[expected.value[first].argmax(1)],
-            "probability": expected.value[first, problem.y[first]],
-        }
-    made = pd.DataFrame(
-        {
-            "row": ready.row[first],
-            "domain": ready.domains[first],
-            "stratum": np.asarray(strata.names, dtype=object)[strata.labels[first]],
-            **said,
-            "times": size[first],
-        }
-    )
-    columns = ready.frame.iloc[first][[column.name for column in ready.columns]].reset_index(drop=True)
-    return pd.concat([made, columns.add_prefix("column ")], axis=1)
+    """Return rows with the names of their domains, strata and classes in place of their numbers."""
+    named = {"domain": domains, "stratum": np.asarray(strata, dtype=object)}
+    named |= {} if classes is None else {"target": classes, "expected": classes}
+    return rows.assign(**{name: labels[rows[name].to_numpy(np.intp)] for name, labels in named.items()})
 
 
 def slopes_table(ready: Table, found: Suspicion, names: NDArray[Any]) -> pd.DataFrame:

@@ -63,7 +63,7 @@ def spent_on(lines: OwnLines, rows: Array) -> Array:
 
 
 def number_noise_of(sums: Sums, lines: OwnLines, sample: Levels) -> tuple[BinnedNoise, Levels, NDArray[np.intp]]:
-    """Noise and levels of a regression from sums, and the stratum of each bin; relations stay those of the sample."""
+    """Return noise and levels of a regression, and the stratum of each bin; relations stay those of the sample."""
     rows = sums["rows"]
     n, n_strata = len(rows), len(sums["cell_count"]) // len(rows)
     cell, place = np.nonzero(sums["cell_count"])
@@ -83,7 +83,7 @@ def number_noise_of(sums: Sums, lines: OwnLines, sample: Levels) -> tuple[Binned
 def label_noise_of(
     sums: Sums, classes: int, clear: bool, sample: Levels, sampled: Array
 ) -> tuple[CountedLabels, Levels, NDArray[np.intp]]:
-    """The same of classes; `sampled` counts the sample's rows of every cell."""
+    """Return the same of classes; `sampled` counts the sample's rows of every cell."""
     rows = sums["rows"]
     n_strata = len(sums["cell_rows"]) // len(rows)
     cell = np.flatnonzero(sums["cell_rows"])

@@ -8,7 +8,6 @@ Squares of residuals are kept in bins of u = r²/σ̃_e², σ̃_e the sample's n
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,8 +45,8 @@ class Ruler:
     """The models of a sample and the constants that it gave."""
 
     models: FoldModels
-    contents: NDArray[np.uint64]
-    """Of the sample's rows, sorted, each once."""
+    ranks: Ranks
+    """Finds the place of a content among those of the sample."""
     kept: NDArray[np.intp]
     """Features that are not suspicious."""
     n_domains: int
@@ -61,14 +60,14 @@ class Ruler:
 
     @classmethod
     def of(cls, seen: Seen, features: int) -> "Ruler":
-        """From what was seen of the sample; `features` counts those before any was flagged."""
+        """Take what was seen of the sample; `features` counts those before any was flagged."""
         flagged = seen.suspicion.flagged if seen.problem.X.shape[1] < features else ()
         models = seen.expected.models
         assert models is not None
         noise = seen.noise
         return cls(
             models,
-            np.unique(content([seen.problem.X])),
+            Ranks.of(np.unique(content([seen.problem.X]))),
             np.delete(np.arange(features), flagged),
             seen.problem.n_domains,
             len(seen.strata.names),
@@ -78,26 +77,16 @@ class Ruler:
             tuple(Quick.of(fits, models.shares, models.n_classes) for fits in models.fits),
         )
 
-    @cached_property
-    def ranks(self) -> Ranks:
-        """Finds the place of a content among those of the sample."""
-        return Ranks.of(self.contents)
-
     @property
     def octave(self) -> int:
         """Bins to a power of two: fewer where there are very many cells."""
         cells = self.n_domains * self.n_strata
         return int(np.clip(MOST_BINS // (cells * (HIGHEST - LOWEST)), COARSE, FINE))
 
-    @property
-    def bins(self) -> int:
-        """Of a cell; the first and the last are open."""
-        return self.octave * (HIGHEST - LOWEST) + 2
-
     def measure(self, X: Array, y: NDArray[Any], domain: Codes, stratum: Codes) -> Measured:
-        """Rows in memory: all features, targets (numbers or places of classes), domains and strata as places."""
+        """Measure rows: all features, targets (numbers or places of classes), domains and strata as places."""
         x = X if len(self.kept) == X.shape[1] else X[:, self.kept]
-        plain, level = self._said(x, domain)
+        plain, level = self._expected(x, domain)
         count = by_group(domain, None, self.n_domains)
         if self.models.n_classes:
             sums, value, size = self._labels(plain, y.astype(np.intp), domain, stratum)
@@ -105,8 +94,8 @@ class Ruler:
             sums, value, size = self._numbers(x, plain, level, y, domain, stratum)
         return Measured({"rows": count, **sums}, value, size)
 
-    def _said(self, x: Array, domain: Codes) -> tuple[Array, Array]:
-        """What models said that did not see the row, and the level that they found of its domain."""
+    def _expected(self, x: Array, domain: Codes) -> tuple[Array, Array]:
+        """Return what models say that did not see the row, and the level that they found of its domain."""
         fold = self.ranks(content([x])) % max(len(self.models.numbers), 1)
         classes = self.models.n_classes
         plain, level = np.zeros((len(x), classes) if classes else len(x)), np.zeros(len(x))
@@ -145,12 +134,13 @@ class Ruler:
         return sums, plain + level, np.abs(apart) / self.usual[domain]
 
     def _binned(self, residual: Array, domain: Codes, group: Codes, groups: int) -> tuple[Array, Array]:
-        """How many squares, and their sum, in each bin of each group, `(groups, bins)`."""
+        """Return how many squares, and their sum, are in each bin of each group, `(groups, bins)`."""
+        bins = self.octave * (HIGHEST - LOWEST) + 2  # the first and the last are open
         square = residual**2
         with np.errstate(divide="ignore"):
             power = np.log2(square / self.usual[domain] ** 2)
-        place = np.clip(np.floor((power - LOWEST) * self.octave) + 1, 0, self.bins - 1).astype(np.intp)
-        flat, size = group * self.bins + place, groups * self.bins
+        place = np.clip(np.floor((power - LOWEST) * self.octave) + 1, 0, bins - 1).astype(np.intp)
+        flat, size = group * bins + place, groups * bins
         return by_group(flat, None, size).reshape(groups, -1), by_group(flat, square, size).reshape(groups, -1)
 
     def _labels(self, plain: Array, label: Codes, domain: Codes, stratum: Codes) -> tuple[Sums, Array, Array]:

@@ -35,7 +35,7 @@ class Pieces:
 
     @classmethod
     def of(cls, basis: Basis, column: int, straight: float, curve: Array | None) -> "Pieces":
-        """A column's part of a line on a basis: constant beyond what is drawn in, straight beyond the knots."""
+        """Take a column's part of a line on a basis: constant beyond what is drawn in, straight beyond the knots."""
         mean, scale = float(basis.mean_[column]), float(basis.scale_[column])
         low, high = float(basis.low_[column]), float(basis.high_[column])
         knots, coef = np.zeros(1), np.array([[0.0], [straight], [0.0], [0.0]])
@@ -55,7 +55,7 @@ class Pieces:
         return cls(column, mean, cuts, np.array([knots[0], *knots, knots[-1]]), np.hstack([outer[0], coef, outer[1]]))
 
     def over(self, places: Places) -> "Pieces":
-        """The same with a piece for every place."""
+        """Return the same with a piece for every place."""
         right = places.cuts
         piece = np.searchsorted(self.cuts, right, side="left")
         return Pieces(self.column, self.mean, right, self.begin[piece], np.ascontiguousarray(self.coef[:, piece]))
@@ -72,7 +72,7 @@ class Pieces:
 
 
 def _cubics(t: Array, c: Array, k: int) -> tuple[Array, Array]:
-    """A cubic spline as polynomials about knots, straight before the first and after the last: `(4, pieces)`."""
+    """Return a cubic spline as polynomials about knots, straight before the first and after the last: `(4, pieces)`."""
     inner = slice(k, len(t) - k - 1)
     knots, coef = t[inner], PPoly.from_spline((t, c, k)).c[::-1, inner]
     length = t[-k - 1] - knots[-1]
@@ -93,7 +93,7 @@ class Curves:
 
     @classmethod
     def of(cls, basis: Basis, pairs: NDArray[np.intp], coef: Array, intercept: float) -> "Curves":
-        """From coefficients of the columns of a basis, and then of products."""
+        """Take coefficients of the columns of a basis, and then of products."""
         d, curved = len(basis.mean_), np.flatnonzero(basis.curved_)
         own = len(coef) - len(pairs)
         of_curve = dict(zip(curved.tolist(), coef[d:own].reshape(len(curved), -1) if own > d else [], strict=False))
@@ -101,16 +101,16 @@ class Curves:
         return cls(float(intercept), pieces, basis, pairs, coef[own:])
 
     def cuts(self) -> Cuts:
-        """Where its pieces meet."""
+        """Return where its pieces meet."""
         return [(one.column, one.cuts) for one in self.pieces]
 
     def over(self, places: Mapping[int, Places]) -> "Curves":
-        """The same with pieces for every place."""
+        """Return the same with pieces for every place."""
         made = tuple(one.over(places[one.column]) for one in self.pieces)
         return Curves(self.intercept, made, self.basis, self.pairs, self.products)
 
     def __call__(self, x: Array, codes: Codes) -> Array:
-        """`(n, 1)`."""
+        """Predict rows, `(n, 1)`."""
         total, room = np.full(len(x), self.intercept), np.empty(len(x))
         for one in self.pieces:
             one.add(x[:, one.column], codes[one.column], total, room)
@@ -156,7 +156,7 @@ class Trees:
 
     @classmethod
     def of(cls, model: Any, bins: Coarse) -> "Trees | None":
-        """What scikit-learn's boosted trees fitted to columns in bins; None of trees that cannot be laid out so."""
+        """Take scikit-learn's boosted trees, fitted to columns in bins; None of trees that cannot be laid out so."""
         trees = [tree.nodes for step in model._predictors for tree in step]
         most = max(int(tree["is_leaf"].sum()) for tree in trees)
         if most > 64 or any(tree["is_categorical"].any() for tree in trees):
@@ -174,7 +174,7 @@ class Trees:
         return cls(np.ravel(model._baseline_prediction).astype(np.float64), tuple(nodes), value)
 
     def cuts(self) -> Cuts:
-        """Thresholds of all splits."""
+        """Return the thresholds of all splits."""
         return [(node.column, np.array([node.threshold])) for node in self.nodes]
 
     @property
@@ -183,7 +183,7 @@ class Trees:
         return next(word for word in WORDS if 8 * np.dtype(word).itemsize >= self.value.shape[1])
 
     def over(self, places: Mapping[int, Places]) -> "Trees":
-        """The same with what is kept at every place."""
+        """Return the same with what is kept at every place."""
         whole = np.dtype(self.word).itemsize * len(self.value)
         width = -(-whole // 8) * 8 // np.dtype(self.word).itemsize
         kept: dict[int, NDArray[Any]] = {}
@@ -202,7 +202,7 @@ class Trees:
         return Trees(self.baseline, (), self.value, words)
 
     def __call__(self, x: Array, codes: Codes) -> Array:
-        """`(n, outputs)`."""
+        """Predict rows, `(n, outputs)`."""
         n, (trees, leaves), outputs = len(x), self.value.shape, len(self.baseline)
         left = np.full((n, -(-np.dtype(self.word).itemsize * trees // 8)), np.uint64(2**64 - 1))
         room = np.empty_like(left)
@@ -217,7 +217,7 @@ class Trees:
 
 
 def _walked(tree: Any, at: int, number: int, bins: Coarse, leaves: list[float]) -> Iterator[Node]:
-    """The splits below a node; the values of its leaves are added from left to right."""
+    """Return the splits below a node; add the values of its leaves from left to right."""
     node = tree[at]
     if node["is_leaf"]:
         leaves.append(float(node["value"]))
@@ -231,7 +231,7 @@ def _walked(tree: Any, at: int, number: int, bins: Coarse, leaves: list[float]) 
 
 
 def _unbinned(bins: Coarse, column: int, threshold: float) -> float:
-    """The largest number whose bin has a mean of at most the threshold.
+    """Return the largest number whose bin has a mean of at most the threshold.
 
     >>> bins = Coarse(bins=2).fit(np.array([[1.0], [2.0], [3.0], [5.0]]))
     >>> bool(bins.edges_[0] > _unbinned(bins, 0, 2.0) > 2)
@@ -247,7 +247,7 @@ def _unbinned(bins: Coarse, column: int, threshold: float) -> float:
 
 
 def all_cuts(parts: Sequence[Any]) -> dict[int, Places]:
-    """The places of every column that some of the parts looks at."""
+    """Return the places of every column that some of the parts looks at."""
     cuts: dict[int, list[Array]] = {}
     for part in parts:
         for column, some in part.cuts():

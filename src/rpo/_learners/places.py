@@ -32,7 +32,7 @@ class Places:
 
     @classmethod
     def of(cls, cuts: Array) -> "Places":
-        """Of cuts in any order."""
+        """Take cuts in any order."""
         some = np.unique(cuts[np.isfinite(cuts)])
         span = float(some[-1] - some[0]) if len(some) else 0.0
         low, per = (float(some[0]) if len(some) else 0.0), (CELLS - 1) / span if 1e-300 < span < np.inf else 0.0
@@ -40,7 +40,7 @@ class Places:
         return cls(np.append(some, np.inf), low, per, np.cumsum(count) - count, int(count.max(initial=0)))
 
     def __call__(self, x: Array) -> NDArray[np.intp]:
-        """The place of each number; none may be NaN."""
+        """Return the place of each number; none may be NaN."""
         if self.steps > MOST_STEPS:
             return np.asarray(np.searchsorted(self.cuts[:-1], x, side="left"))
         place = self.first.take(_cell(x, self.low, self.per), mode="clip")
@@ -64,14 +64,14 @@ class Ranks:
 
     @classmethod
     def of(cls, known: NDArray[np.uint64]) -> "Ranks":
-        """Of hashes that are sorted, each once."""
+        """Take hashes that are sorted, each once."""
         bits = max(1, len(known).bit_length())
         shift = np.uint64(64 - bits)
         first = np.searchsorted(known, np.arange(2**bits, dtype=np.uint64) << shift)
         return cls(known, shift, first, int(np.diff(first, append=len(known)).max()))
 
     def __call__(self, given: NDArray[np.uint64]) -> NDArray[np.intp]:
-        """How many of the known are below each."""
+        """Return how many of the known are below each."""
         rank = self.first.take((given >> self.shift).astype(np.intp))
         for _ in range(self.steps):
             rank += (self.known.take(rank, mode="clip") < given) & (rank < len(self.known))

@@ -31,15 +31,15 @@ class Straight:
     mean: Array | float = 0.0
 
     def cuts(self) -> Cuts:
-        """None."""
+        """Return no cuts."""
         return []
 
     def over(self, places: Mapping[int, Places]) -> "Straight":  # noqa: ARG002 (as of any part)
-        """Itself."""
+        """Return itself."""
         return self
 
     def __call__(self, x: Array, codes: Codes) -> Array:  # noqa: ARG002 (as of any part)
-        """`(n, outputs)`."""
+        """Predict rows, `(n, outputs)`."""
         return np.asarray((x - self.mean) @ self.coef + self.intercept)
 
 
@@ -50,15 +50,15 @@ class Side:
     parts: tuple[Any, ...]
 
     def cuts(self) -> Cuts:
-        """Of all of them."""
+        """Return those of all parts."""
         return [one for part in self.parts for one in part.cuts()]
 
     def over(self, places: Mapping[int, Places]) -> "Side":
-        """Each over places."""
+        """Lay each over places."""
         return Side(tuple(part.over(places) for part in self.parts))
 
     def __call__(self, x: Array, codes: Codes) -> Array:
-        """`(n, outputs)`."""
+        """Predict rows, `(n, outputs)`."""
         return np.hstack([part(x, codes) for part in self.parts])
 
 
@@ -73,7 +73,7 @@ class Learner:
     classes: NDArray[np.intp] | None = None
 
     def __call__(self, x: Array, codes: Codes, n_classes: int) -> Array:
-        """Its share of what is said of rows, `(n,)` or `(n, classes)`."""
+        """Predict its share of rows, `(n,)` or `(n, classes)`."""
         raw = self.parts[0](x, codes)
         for part in self.parts[1:]:
             raw = raw + part(x, codes)
@@ -99,7 +99,7 @@ class Quick:
 
     @classmethod
     def of(cls, fits: Sequence[Any], shares: Array, n_classes: int) -> "Quick | None":
-        """Of fitted learners; None if one that has a part is of another kind."""
+        """Put fitted learners together; None if one that has a part is of another kind."""
         used = [(float(share), model) for share, model in zip(shares, fits, strict=True) if share > 0]
         learners = [_learner(share, model) for share, model in used]
         if any(one is None for one in learners):
@@ -113,7 +113,7 @@ class Quick:
         return cls(places, tuple(made), n_classes)
 
     def __call__(self, x: Array) -> Array:
-        """Of rows, `(n,)` or `(n, classes)`; columns that lie together are faster."""
+        """Predict rows, `(n,)` or `(n, classes)`; columns that lie together are faster."""
         said = np.empty((len(x), self.n_classes) if self.n_classes else len(x))
         for start in range(0, len(x), ROWS):
             some = x[start : start + ROWS]

@@ -28,7 +28,7 @@ MOST_NAMED = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class DomainCheck:
     """One domain of the table."""
 
     figures: dict[str, Any]
@@ -86,8 +86,8 @@ class Training:
         )
 
 
-def against(training: Training, name: str, new: NewDomain, lacking: list[str]) -> Part:
-    """A new domain against the training domains; `lacking` names columns that its table does not have."""
+def against(training: Training, name: str, new: NewDomain, lacking: list[str]) -> DomainCheck:
+    """Compare a new domain with the training domains; `lacking` names columns that its table does not have."""
     reference = training.reference
     number = len(reference.rows)
     found = shift(
@@ -127,16 +127,16 @@ def against(training: Training, name: str, new: NewDomain, lacking: list[str]) -
         words += said
         verdict = max(verdict, int(bad))
     row["verdict"] = VERDICTS[verdict]
-    return Part(row, tuple(words), columns, distances)
+    return DomainCheck(row, tuple(words), columns, distances)
 
 
 def _mark(share: float, domains: int) -> float:
-    """The p up to which a domain is unusual: so few domains that none could be, if it passes all of them."""
+    """Return the p up to which a domain is unusual: with few domains, that of one that passes all of them."""
     return max(share, 1 / (domains + 1)) + 1e-9
 
 
 def _columns(training: Training, found: Shift, new: NewDomain, name: str) -> pd.DataFrame:
-    """By column: z of its level, its spread and its relation to the other columns; gaps and unseen categories."""
+    """Return z of level, spread and relation to other columns by column, with gaps and unseen categories."""
     reference, origin = training.reference, training.origin
     p = len(origin)
     parts = {"level": found.z[:p], "spread": found.z[len(found.z) // 2 :][:p]}
@@ -171,7 +171,7 @@ def _columns(training: Training, found: Shift, new: NewDomain, name: str) -> pd.
 
 
 def _largest(values: Array, first: NDArray[np.intp]) -> Array:
-    """Of every run of values the one that lies furthest from zero.
+    """Return of every run of values the one that lies furthest from zero.
 
     >>> _largest(np.array([1.0, -3.0, 2.0]), np.array([0, 2])).tolist()
     [-3.0, 2.0]
@@ -181,7 +181,7 @@ def _largest(values: Array, first: NDArray[np.intp]) -> Array:
 
 
 def _distances(training: Training, new: NewDomain, name: str) -> tuple[float, pd.DataFrame]:
-    """√ of the mean squared difference of column means, in deviations, to every training domain; nearest first."""
+    """Return the distance to every training domain, nearest first: √ of the mean squared difference of column means."""
     deviation = training.reference.deviation
     here = new.mean[: len(deviation)] / np.where(deviation > 0, deviation, np.inf)
     d = np.sqrt(((training.places - here) ** 2).mean(1))
@@ -191,7 +191,7 @@ def _distances(training: Training, new: NewDomain, name: str) -> tuple[float, pd
 
 
 def _expected(training: Training, far: float) -> tuple[float, str]:
-    """The error of held-out domains that lay about as far from the nearest other one, and a sentence about it."""
+    """Return the error of held-out domains about as far from the nearest other one, and a sentence about it."""
     reference, number = training.reference, len(training.places)
     error, rows = reference.error[reference.place], reference.rows[reference.place]
 
@@ -259,7 +259,7 @@ def _column_words(row: "pd.Series[Any]") -> str:
 
 
 def _served(reference: Reference, served: Served) -> tuple[dict[str, Any], list[str], bool]:
-    """The error on rows with a target, beside that of held-out domains, and whether it is worse than it should be."""
+    """Compare the error on rows with a target with that of held-out domains; return whether it is unusually large."""
     known = Served(reference.rows, reference.error, reference.wild, reference.reach, reference.along)
     new, others = trouble(known, served), trouble(known, known)
     error = float(served.error[0] if reference.classes else np.sqrt(served.error[0]))

@@ -1,4 +1,4 @@
-"""A new table, held against the domains that a model was fitted on: can the model be trusted on it?"""
+"""A new table, in memory or in parts, against the domains that a model was fitted on: can the model be trusted?"""
 
 import os
 from collections.abc import Mapping
@@ -9,15 +9,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rpo._io import Bar
+from rpo._io import Bar, one_thread
+from rpo._judging.measuring import target_of, values_of
+from rpo._judging.sums import Sums, added
 from rpo._models import QualityClassifier, QualityRegressor
-from rpo._models.against import VERDICTS, Part, Training, Verdict, against
+from rpo._models.against import VERDICTS, DomainCheck, Training, Verdict, against
 from rpo._models.new_domains import outputs_of
-from rpo._models.new_sums import NewDomain, NewRows, new_domains, new_sums
-from rpo._models.table_model import TableModel, completed
+from rpo._models.new_sums import NewRows, new_domains, new_sums, rows_of_frame
+from rpo._models.table_model import TableModel, completed, lacking_words
 from rpo._stats.ridge import Array
+from rpo._table.batches import filled, known, places
 from rpo._table.columns import Column, as_text, typed
+from rpo._table.dataset import Dataset, Part, skipped_words
 from rpo._table.encoding import numbers
+from rpo._table.passes import Given, Running, passed
+from rpo._table.sampling import Counting, Counts, counted
 from rpo.exceptions import InputError
 
 NEW = "(new)"  # the name of the domain of a table that names none
@@ -94,16 +100,80 @@ def check(
     given, notes = completed(frame, estimator.columns_)
     where = np.full(len(frame), NEW) if domain is None else _labels(frame, domain, "domain")
     y = None if target is None else _target(frame, target, estimator)
-    if y is not None and not (known := ~np.isnan(y)).any():
+    if y is not None and not (there := ~np.isnan(y)).any():
         y = None
-    elif y is not None and not known.all():
-        notes.append(f"{int((~known).sum()):,} rows have no target: only their columns are checked")
+    elif y is not None and not there.all():
+        notes.append(f"{int((~there).sum()):,} rows have no target: only their columns are checked")
     X = numbers(given, estimator.columns_)
     lacking = [column.name for column in estimator.columns_ if column.name not in frame.columns]
-    rows = NewRows.of(estimator.columns_, given, X, outputs_of(estimator, X), y)
+    rows = rows_of_frame(estimator.columns_, given, X, outputs_of(estimator, X), y)
     names, code = np.unique(where, return_inverse=True)
     sums = new_sums(estimator.reference_, estimator.columns_, rows, code, len(names))
-    return told(estimator, names.tolist(), new_domains(estimator.reference_, sums), lacking, notes)
+    return _check_of(estimator, names.tolist(), sums, lacking, notes)
+
+
+@dataclass(frozen=True, eq=False)
+class Checking:
+    """Sums of the rows of one part of a dataset, by domain."""
+
+    dataset: Dataset
+    estimator: Any
+    target: str | None
+    domain: str | None
+    domains: tuple[str, ...]
+    classes: tuple[str, ...] | None
+
+    def __call__(self, part: Part) -> Given:
+        """Return the sums of one part."""
+        columns = self.estimator.columns_
+        names = [column.name for column in columns if column.name in self.dataset.columns]
+        names += [name for name in (self.target, self.domain) if name is not None]
+        sums, place = Sums(), {name: k for k, name in enumerate(self.domains)}
+        with one_thread():
+            for batch in self.dataset.batches(part, list(dict.fromkeys(names))):
+                domain = np.zeros(batch.num_rows, dtype=np.intp)
+                if self.domain is not None:
+                    domain = places(batch.column(self.domain), place)
+                added(sums, new_sums(self.estimator.reference_, columns, self._rows(batch), domain, len(place)))
+        return dict(sums)
+
+    def _rows(self, batch: Any) -> NewRows:
+        columns, there = self.estimator.columns_, batch.schema.names
+        values = values_of(batch, columns)
+        every = np.ones(batch.num_rows, dtype=bool)
+        gone = [~known(batch.column(one.name)) if one.name in there else every for one in columns]
+        X = filled(values, columns)
+        y = None if self.target is None else target_of(batch, self.target, self.classes, other=-1)[0]
+        return NewRows.of(columns, values, gone, X, outputs_of(self.estimator, X), y)
+
+
+def check_dataset(
+    model: TableModel,
+    dataset: Dataset,
+    running: Running = Running(),  # noqa: B008 (frozen)
+) -> Check:
+    """Check a dataset that does not fit into memory against a fitted model."""
+    estimator = model.estimator
+    check_model(estimator)
+    lacking = [column for column in estimator.columns_ if column.name not in dataset.columns]
+    if len(lacking) == len(estimator.columns_):
+        raise InputError(f"{dataset.name} has none of the columns that the model needs")
+    target = model.target if model.target in dataset.columns else None
+    domain = model.domain if model.domain in dataset.columns else None
+    counts, bad = passed("counting", Counting(dataset, None, domain), dataset, Counts(), counted, running)
+    if counts.without_domain:
+        raise InputError(f"the domain {domain!r} is missing in some rows: fill them in")
+    dataset = dataset.without(bad) if bad else dataset
+    names = tuple(sorted(counts.by_domain)) if domain is not None else (NEW,)
+    classes = tuple(as_text(pd.Series(estimator.classes_))) if estimator.reference_.classes else None
+    work = Checking(dataset, estimator, target, domain, names, classes)
+    sums, bad = passed("checking", work, dataset, Sums(), added, running)
+    notes = [lacking_words(column) for column in lacking]
+    notes += [skipped_words([*dataset.bad, *bad])] if dataset.bad or bad else []
+    there = sums["rows"] > 0
+    sums = {name: value[there] for name, value in sums.items()}
+    named = [name for name, is_there in zip(names, there, strict=True) if is_there]
+    return _check_of(estimator, named, sums, [column.name for column in lacking], notes)
 
 
 def check_model(estimator: Any) -> None:
@@ -118,9 +188,9 @@ def check_model(estimator: Any) -> None:
         raise InputError("the model was adapted to a domain: use the original model")
 
 
-def told(estimator: Any, names: list[str], new: list[NewDomain], lacking: list[str], notes: list[str]) -> Check:
-    """What a fitted model makes of new domains."""
-    training, made = Training(estimator), []
+def _check_of(estimator: Any, names: list[str], sums: Sums, lacking: list[str], notes: list[str]) -> Check:
+    """Return what a fitted model makes of new domains, from the sums of their rows."""
+    training, new, made = Training(estimator), new_domains(estimator.reference_, sums), list[DomainCheck]()
     with Bar(len(names), "checking") as bar:
         for name, one in zip(names, new, strict=True):
             made.append(against(training, str(name), one, lacking))
@@ -139,8 +209,8 @@ def told(estimator: Any, names: list[str], new: list[NewDomain], lacking: list[s
     )
 
 
-def _summary(parts: list[Part], domains: int) -> tuple[str, ...]:
-    """The verdict of the table, or of each of its domains, worst first."""
+def _summary(parts: list[DomainCheck], domains: int) -> tuple[str, ...]:
+    """Return the verdict of the table, or of each of its domains, worst first, in sentences."""
     if len(parts) == 1:
         row = parts[0].figures
         name = "The table" if row["domain"] == NEW else f"Domain {row['domain']!r}"
@@ -171,7 +241,7 @@ def _labels(frame: pd.DataFrame, given: Any, what: str) -> NDArray[Any]:
 
 
 def _target(frame: pd.DataFrame, given: Any, estimator: Any) -> Array:
-    """Numbers, or the places of classes (−1 for one that no training row has); NaN where there is none."""
+    """Return numbers, or places of classes (−1 for one that no training row has); NaN where there is none."""
     if isinstance(given, str):
         if given not in frame.columns:
             raise InputError(f"the table has no column {given!r} (target=)")

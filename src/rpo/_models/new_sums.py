@@ -30,14 +30,28 @@ class NewRows:
     """`(n, columns)`: where a category is one that no training row has."""
 
     @classmethod
-    def of(cls, columns: Sequence[Column], frame: pd.DataFrame, X: Array, value: Array, y: Array | None) -> Self:
-        """A table that has all columns."""
-        gaps, unseen = (np.zeros((len(frame), len(columns)), dtype=bool) for _ in range(2))
-        for place, column in enumerate(columns):
-            numeric, gone = typed(frame[column.name], column), frame[column.name].isna().to_numpy()
-            gaps[:, place] = gone if column.kind == "category" else np.isnan(numeric)
-            unseen[:, place] = (column.kind == "category") & (numeric < 0) & ~gone
+    def of(
+        cls,
+        columns: Sequence[Column],
+        values: Sequence[Array],
+        gone: Sequence[NDArray[np.bool_]],
+        X: Array,
+        value: Array,
+        y: Array | None,
+    ) -> Self:
+        """Take `values` of all columns as `typed` has them, and where each is missing."""
+        gaps, unseen = (np.zeros((len(X), len(columns)), dtype=bool) for _ in range(2))
+        for place, (column, number, missing) in enumerate(zip(columns, values, gone, strict=True)):
+            gaps[:, place] = missing if column.kind == "category" else np.isnan(number)
+            unseen[:, place] = (column.kind == "category") & (number < 0) & ~missing
         return cls(X, value, y, gaps, unseen)
+
+
+def rows_of_frame(columns: Sequence[Column], frame: pd.DataFrame, X: Array, value: Array, y: Array | None) -> NewRows:
+    """Return the rows of a data frame that has all columns."""
+    values = [typed(frame[column.name], column) for column in columns]
+    gone = [frame[column.name].isna().to_numpy() for column in columns]
+    return NewRows.of(columns, values, gone, X, value, y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +75,7 @@ class NewDomain:
 def new_sums(
     reference: Reference, columns: Sequence[Column], rows: NewRows, domain: NDArray[np.intp], n_domains: int
 ) -> Sums:
-    """Sums of rows by domain; these add up from part to part."""
+    """Add up rows by domain; these sums add up from part to part."""
     n = len(rows.X)
     by: Any = csr_array((np.ones(n), (domain, np.arange(n))), shape=(n_domains, n))
     figures = reference.figures(rows.X) - _centre(reference)
@@ -82,12 +96,12 @@ def new_sums(
 
 
 def _centre(reference: Reference) -> Array:
-    """About which figures are added up, so that squares keep their digits."""
+    """Return about what figures are added up, so that squares keep their digits."""
     return np.asarray(reference.mean.mean(0))
 
 
 def _served(reference: Reference, rows: NewRows, by: Any) -> Array:
-    """Of rows with a target: how many, squared errors, their squares; and of each output f, f², r and f·r."""
+    """Add up rows with a target: how many, squared errors, their squares; and of each output f, f², r and f·r."""
     assert rows.y is not None
     used = ~np.isnan(rows.y)
     y, value = np.where(used, rows.y, 0.0), rows.value if rows.value.ndim == 2 else rows.value[:, None]
@@ -103,7 +117,7 @@ def _served(reference: Reference, rows: NewRows, by: Any) -> Array:
 
 
 def new_domains(reference: Reference, sums: Sums) -> list[NewDomain]:
-    """One by one, from the sums of all."""
+    """Return each domain, from the sums of all."""
     made = []
     for e, n in enumerate(sums["rows"].tolist()):
         mean, square = sums["first"][e] / n, sums["second"][e] / n
@@ -117,7 +131,7 @@ def new_domains(reference: Reference, sums: Sums) -> list[NewDomain]:
 
 
 def _relation(total: Array) -> Served | None:
-    """Rows, mean squared error, mean of its square, Σ(f − f̄)² and Σ(f − f̄)(r − r̄); None if no row has a target."""
+    """Return n, mean squared error, mean of its square, Σ(f − f̄)² and Σ(f − f̄)(r − r̄); None if no row has a target."""
     n, square, wild = total[:3]
     if n == 0:
         return None

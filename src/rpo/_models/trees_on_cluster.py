@@ -8,20 +8,24 @@ import logging
 import operator
 import threading
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from queue import Empty, Queue
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rpo._cluster.scheduler import connect
 from rpo._cluster.spread import check_workers, scheduler_needed
-from rpo._models.learning import Learning, learning_of
+from rpo._judging.measuring import Roles, rows_of
 from rpo._models.table_model import TableModel
 from rpo._saving.nodes import Boosted
-from rpo._streaming import Sample
+from rpo._streaming import Sample, roles_of
+from rpo._table.batches import numbers_of
+from rpo._table.columns import Array, Column
+from rpo._table.dataset import Dataset, Part
 from rpo.exceptions import InputError, TrainingError
 
 AGAIN = "start it again, or leave out --all-rows to learn from a sample"
@@ -41,7 +45,7 @@ def check_all_rows(method: str) -> None:
 def fit_to_all_rows(
     model: TableModel, sample: Sample, address: str, *, weight: str | None = None, seed: int = 0
 ) -> TableModel:
-    """The model of a sample with its trees fitted to all rows, by the workers of the cluster at an address."""
+    """Return the model of a sample with its trees fitted to all rows, by the workers of the cluster at an address."""
     estimator = model.estimator
     work = learning_of(sample, estimator, weight)
     classes = len(estimator.classes_) if model.task == "classification" else 0
@@ -57,8 +61,57 @@ def fit_to_all_rows(
     return replace(model, rows=sample.total, domains=sample.rows, notes=(*model.notes, *notes))
 
 
+@dataclass(frozen=True, eq=False)
+class Learning:
+    """Read a part as a learner takes it: features, target (a number, or the place of a class) and weight of rows."""
+
+    dataset: Dataset
+    roles: Roles
+    kept: NDArray[np.intp]
+    """Features that the model uses."""
+    weight: Array
+    """What a row of each domain counts."""
+    counts: str | None = None
+    """The column that says how often each row counts, besides."""
+
+    def __call__(self, part: Part) -> tuple[Array, Array, Array]:
+        """Return the rows of one part."""
+        X, y, weight = [np.zeros((0, len(self.kept)))], [np.zeros(0)], [np.zeros(0)]
+        more = [] if self.counts is None or self.counts in self.roles.read else [self.counts]
+        for batch in self.dataset.batches(part, [*self.roles.read, *more]):
+            rows = rows_of(batch, self.roles)
+            if rows is not None:
+                X.append(rows.X[:, self.kept])
+                y.append(rows.y)
+                weight.append(self.weight[rows.domain] * self._counted(rows.batch))
+        return np.concatenate(X), np.concatenate(y), np.concatenate(weight)
+
+    def _counted(self, batch: Any) -> Array | float:
+        if self.counts is None:
+            return 1.0
+        found = numbers_of(batch.column(self.counts), Column(name=self.counts, kind="number"))
+        bad = int((~(np.isfinite(found) & (found >= 0))).sum())
+        if bad:
+            raise InputError(
+                f"the weight {self.counts!r} is missing, negative or not a number in {bad} rows: correct them"
+            )
+        return found
+
+
+def learning_of(sample: Sample, estimator: Any, counts: str | None = None) -> Learning:
+    """Return what a Quality model that was fitted to a sample takes of every row.
+
+    A domain's rows count what those of the sample do on average: weights of single rows are known of the sample alone.
+    """
+    roles = roles_of(sample)
+    code = np.searchsorted(np.array(roles.domains), sample.ready.domains.astype(str))
+    rows = np.maximum(np.bincount(code, minlength=len(roles.domains)), 1)
+    weight = np.bincount(code, estimator.weight_, len(roles.domains)) / rows
+    return Learning(sample.dataset, roles, np.asarray(estimator.kept_), weight, counts)
+
+
 def _trained(client: Any, work: Learning, classes: int, seed: int) -> Any:
-    """LightGBM's booster of all parts."""
+    """Fit LightGBM's booster to all parts."""
     import dask.array
     from dask.delayed import delayed
     from distributed import wait
@@ -94,7 +147,7 @@ def _trained(client: Any, work: Learning, classes: int, seed: int) -> Any:
 
 
 def _watched(task: Callable[[], Any], client: Any, address: str) -> Any:
-    """What a task gives that needs all workers: one that is lost ends it, for the others would wait for it."""
+    """Return what a task gives that needs all workers: one that is lost ends it, for the others would wait for it."""
     done: Queue[tuple[Any, BaseException | None]] = Queue()
 
     def run() -> None:

@@ -19,7 +19,7 @@ _STIR = np.uint64(0xBF58476D1CE4E5B9)
 
 
 def encoded(column: Any) -> tuple[NDArray[np.intp], Any]:
-    """The place of each value among the different ones, −1 where it is missing; and these, as an array of Arrow.
+    """Return the place of each value among the different ones, −1 where it is missing; and these, as an Arrow array.
 
     >>> import pyarrow as pa
     >>> code, values = encoded(pa.array(["b", None, "b", "a"]))
@@ -34,7 +34,7 @@ def encoded(column: Any) -> tuple[NDArray[np.intp], Any]:
 
 
 def labelled(column: Any) -> tuple[NDArray[np.intp], list[str]]:
-    """The same with labels as text, as `as_text` has them.
+    """Return the same with labels as text, as `as_text` has them.
 
     >>> import pyarrow as pa
     >>> labelled(pa.array([2, None, 3]))[1]
@@ -49,7 +49,7 @@ def labelled(column: Any) -> tuple[NDArray[np.intp], list[str]]:
 
 
 def places(column: Any, label: Mapping[str, int]) -> NDArray[np.intp]:
-    """The place of each label as text, −1 of one that is not known, −2 where it is missing.
+    """Return the place of each label as text, −1 of one that is not known, −2 where it is missing.
 
     >>> import pyarrow as pa
     >>> places(pa.array([2, None, 3]), {"2": 7}).tolist()
@@ -60,7 +60,7 @@ def places(column: Any, label: Mapping[str, int]) -> NDArray[np.intp]:
 
 
 def numbers_of(column: Any, about: Column) -> Array:
-    """A column as `typed` has it: numbers or days with NaN for gaps, or the place of a category (−1 for any other).
+    """Return a column as `typed` has it: numbers or days with NaN for gaps, or the place of a category, −1 for others.
 
     >>> import pyarrow as pa
     >>> numbers_of(pa.array([1, None]), Column(name="a", kind="number")).tolist()
@@ -68,28 +68,29 @@ def numbers_of(column: Any, about: Column) -> Array:
     """
     import pyarrow as pa
 
-    kind = column.type
-    if about.kind == "number" and (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+    if about.kind == "number" and (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
         return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
     if about.kind == "category":
-        code, texts = labelled(column)
-        place = {name: float(k) for k, name in enumerate(about.categories)}
-        return np.array([place.get(text, -1.0) for text in (*texts, ABSENT)])[code]
-    if pa.types.is_dictionary(kind):
-        code, different = encoded(column)
-        values = frame_of(pa.table({"a": different}))["a"]
-        return typed(pd.concat([values, pd.Series([None], dtype=object)], ignore_index=True), about)[code]
-    return typed(frame_of(pa.table({"a": column}))["a"], about)
+        place = places(column, {name: k for k, name in enumerate(about.categories)})
+        absent = about.categories.index(ABSENT) if ABSENT in about.categories else -1
+        return np.where(place == -2, absent, place).astype(np.float64)
+    code, different = encoded(column)
+    values = frame_of(pa.table({"a": pa.concat_arrays([different, pa.nulls(1, different.type)])}))["a"]
+    return typed(values, about)[code]
 
 
-def frequent_places(column: Any, about: Column) -> Array:
-    """The place of a category among those that are frequent, −1 for any other, NaN where it is missing."""
-    found = places(column, {name: k for k, name in enumerate(about.categories)})
-    return np.where(found == -2, np.nan, found)
+def known(column: Any) -> NDArray[np.bool_]:
+    """Return where a column has a value; of numbers, one that is a number.
+
+    >>> import pyarrow as pa
+    >>> known(pa.array([1.0, None, float("nan")])).tolist()
+    [True, False, False]
+    """
+    return ~np.asarray(column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
 
 
 def filled(values: Sequence[Array], columns: Sequence[Column]) -> Array:
-    """The numbers that models see, as `frames.columns.transform` makes them, `(rows, numbers)`.
+    """Return the numbers that models see, as `transform` makes them, `(rows, numbers)`.
 
     >>> filled([np.array([3.0, np.nan])], [Column(name="age", kind="number", fill=4.0, gaps=True)]).tolist()
     [[3.0, 0.0], [4.0, 1.0]]
@@ -124,7 +125,7 @@ def check_finite(value: Array, name: str) -> None:
 
 
 def keys(batch: Any, seed: int) -> NDArray[np.uint64]:
-    """A number for each row from what it says, the same for equal rows, whatever file or batch they are in.
+    """Return a number for each row from what it says, the same for equal rows, in whatever file or batch.
 
     >>> import pyarrow as pa
     >>> one, other, same = keys(pa.record_batch({"a": [1.0, 2.0, 1.0], "b": ["u", "u", "u"]}), 0).tolist()
@@ -143,7 +144,7 @@ def keys(batch: Any, seed: int) -> NDArray[np.uint64]:
 
 
 def _words(column: Any) -> NDArray[np.uint64]:
-    """64 bits of each value."""
+    """Return 64 bits of each value."""
     import pyarrow as pa
 
     kind = column.type

@@ -6,72 +6,86 @@ What a finished part gave may be kept in a folder: the same command then goes on
 import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rpo._io import Bar, Show, remove_temporaries, write_whole
 from rpo._table.dataset import Dataset, Part, UnreadableError
 from rpo.exceptions import InputError
 
-Given = dict[str, NDArray[Any]]
+Given = dict[str, Any]
+"""Arrays by name, and perhaps a table of pyarrow under the name `TABLE`."""
 Work = Callable[[Part], Given]
 Spread = Callable[[Work, Sequence[Part]], Iterator[tuple[int, Given]]]
 Whole = TypeVar("Whole")
+TABLE = "table"
 BAD, WRONG = "cannot be read", "wrong"  # names of what a part gives whose file is bad, or whose rows are
 
 
 def one_by_one(work: Work, parts: Sequence[Part]) -> Iterator[tuple[int, Given]]:
-    """In this process."""
+    """Go through all parts in this process."""
     return ((place, work(part)) for place, part in enumerate(parts))
 
 
 @dataclass(frozen=True)
-class Guarded:
-    """Work whose errors of input are told by what it gives: raised, they would take the other parts with them."""
+class Running:
+    """How passes are made: by whom, what is kept where, whether bad files may be skipped, and whether it is shown."""
 
-    work: Work
+    spread: Spread = one_by_one
+    checkpoint: Path | None = None
+    skip_bad: bool = False
+    progress: Show = "auto"
 
-    def __call__(self, part: Part) -> Given:
-        """What the work gives, or why it cannot."""
-        try:
-            return self.work(part)
-        except UnreadableError as error:
-            return {BAD: np.array(str(error))}
-        except InputError as error:
-            return {WRONG: np.array(str(error))}
+
+def guarded(work: Work, part: Part) -> Given:
+    """Return what a part gives, or why it cannot: an error that is raised would take the other parts with it."""
+    try:
+        return work(part)
+    except UnreadableError as error:
+        return {BAD: np.array(str(error))}
+    except InputError as error:
+        return {WRONG: np.array(str(error))}
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A folder for what finished parts gave; `digest` says of which dataset, options and version."""
+class PartFolder:
+    """A folder for what finished parts gave, used as a dictionary is; what is taken out stays in its file."""
 
     folder: Path
-    digest: str
 
-    def place(self, name: str, part: Part) -> Path:
-        """The file of a part."""
-        return self.folder / f"{name}-{self.digest[:16]}" / f"{part.name}.npz"
+    def __contains__(self, name: str) -> bool:
+        return (self.folder / f"{name}.npz").exists()
 
-    def read(self, name: str, part: Part) -> Given | None:
-        """What a part gave, if it is there and whole."""
-        path = self.place(name, part)
+    def __setitem__(self, name: str, given: Given) -> None:
+        import pyarrow as pa
+
+        arrays = dict(given)
+        if TABLE in given:
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, given[TABLE].schema) as writer:
+                writer.write_table(given[TABLE])
+            arrays[TABLE] = np.frombuffer(sink.getvalue(), dtype=np.uint8)
+        buffer = io.BytesIO()
+        np.savez(buffer, **arrays)
+        write_whole(self.folder / f"{name}.npz", buffer.getvalue())
+
+    def pop(self, name: str, default: Given | None = None) -> Given | None:
+        """Return what a part gave; the default if it is not there, or its file is damaged."""
+        import pyarrow as pa
+
+        path = self.folder / f"{name}.npz"
         try:
-            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as found:
-                return {key: found[key] for key in found.files}
-        except FileNotFoundError:
-            return None
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
+                given = dict(arrays)
+            if TABLE in given:
+                given[TABLE] = pa.ipc.open_stream(pa.py_buffer(given[TABLE].tobytes())).read_all()
+            return given
         except Exception:  # damaged: it is made again
             path.unlink(missing_ok=True)
-            return None
-
-    def write(self, name: str, part: Part, given: Given) -> None:
-        """Keep it, whole or not at all."""
-        buffer = io.BytesIO()
-        np.savez(buffer, **given)  # type: ignore[arg-type]
-        write_whole(self.place(name, part), buffer.getvalue())
+            return default
 
 
 def passed(
@@ -79,47 +93,35 @@ def passed(
     work: Work,
     dataset: Dataset,
     start: Whole,
-    add: Callable[[Whole, Given, Part], Whole],
-    *,
-    spread: Spread = one_by_one,
-    kept: Kept | None = None,
-    skip_bad: bool = False,
-    progress: Show = "auto",
+    add: Callable[[Whole, Given], Whole],
+    running: Running,
+    digest: str | None = None,
 ) -> tuple[Whole, list[str]]:
-    """What all parts gave, added up in their order; and files that turned out bad, if these may be skipped."""
-    parts, bad, whole, guarded = dataset.parts, list[str](), start, Guarded(work)
-    waiting = dict[int, Given]()  # what came before its turn; what is kept waits in its file
-    if kept is not None:
-        remove_temporaries(kept.place(name, parts[0]).parent)
-    there = {place for place, part in enumerate(parts) if kept is not None and kept.place(name, part).exists()}
-    left = [place for place in range(len(parts)) if place not in there]
+    """Add up what all parts give, in their order; return files that turned out bad too, if these may be skipped.
 
-    def taken(place: int, given: Given) -> None:
-        if WRONG in given:
-            raise InputError(str(given[WRONG].item()))
-        if BAD in given:
-            if not skip_bad:
-                raise InputError(f"{given[BAD].item()}: repair or remove it, or skip it with --skip-bad")
-            bad.append(parts[place].file)
-            waiting[place] = {}
-        elif kept is not None:
-            kept.write(name, parts[place], given)
-            there.add(place)
-        else:
-            waiting[place] = given
-
-    already = sum(parts[place].rows for place in there)
-    with Bar(dataset.rows, name, progress, patience=0.5, unit="rows", done=already) as bar:
-        results = spread(guarded, [parts[place] for place in left]) if left else iter(())
-        for turn, part in enumerate(parts):
-            while turn not in waiting and turn not in there:
-                number, given = next(results)
-                taken(left[number], given)
-                bar.advance(parts[left[number]].rows)
-            if kept is not None and turn in there and (found := kept.read(name, part)) is not None:
-                waiting[turn] = found
-            elif turn not in waiting:  # its file was damaged
-                taken(turn, guarded(part))
-                waiting.setdefault(turn, {} if kept is None else kept.read(name, part) or {})
-            whole = add(whole, waiting.pop(turn), part)
-    return whole, bad
+    `digest` names dataset, options and version; without it nothing is kept.
+    """
+    whole, bad = start, dict[str, str]()
+    kept: dict[str, Given] | PartFolder = {}
+    if running.checkpoint is not None and digest is not None:
+        kept = PartFolder(running.checkpoint / f"{name}-{digest[:16]}")
+        remove_temporaries(kept.folder)
+    left = [part for part in dataset.parts if kept.pop(part.name, None) is None]
+    results = running.spread(partial(guarded, work), left) if left else iter(())
+    done = dataset.rows - sum(part.rows for part in left)
+    with Bar(dataset.rows, name, running.progress, patience=0.5, unit="rows", done=done) as bar:
+        for part in dataset.parts:
+            while part.name not in kept and part.name not in bad:
+                place, given = next(results)
+                if WRONG in given:
+                    raise InputError(str(given[WRONG].item()))
+                if BAD in given and not running.skip_bad:
+                    raise InputError(f"{given[BAD].item()}: repair or remove it, or skip it with --skip-bad")
+                if BAD in given:
+                    bad[left[place].name] = left[place].file
+                else:
+                    kept[left[place].name] = given  # it may have come before its turn
+                bar.advance(left[place].rows)
+            if part.name not in bad:
+                whole = add(whole, kept.pop(part.name, {}) or work(part))
+    return whole, list(bad.values())

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from rpo._table.columns import EXACT
 from rpo.exceptions import InputError
@@ -24,6 +25,8 @@ MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A"]
 INDEX = re.compile(r"__index_level_\d+__")
 # Enough for any honest header; a longer first line is no table of text.
 HEADER_BYTES = 1 << 20
+# From so many rows on a file may be read column by column, and the numbers made of it are kept in a file.
+MANY_ROWS = 250_000
 STREAMED = 1_000_000  # from so many rows on a dataset is not read whole
 PATTERN = re.compile(r"[*?\[]")  # of a path with signs that stand for others
 # What a number would not give back as it is written: a zero in front, more digits than a number holds, 1e5.
@@ -35,7 +38,7 @@ ENCODINGS = "utf-8, latin-1, cp1252 or utf-16"
 
 
 def read_table(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> pd.DataFrame:
-    """The table in a file, by its ending; a delimiter other than the comma is recognised from the header.
+    """Read the table in a file, by its ending; a delimiter other than the comma is recognised from the header.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -63,7 +66,7 @@ def read_table(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> pd.D
 
 @contextmanager
 def explained(file: Path, kind: str) -> Iterator[None]:
-    """Whatever a file makes the libraries that read it raise, as one line about the file.
+    """Raise whatever the libraries that read a file raise as one line about the file.
 
     >>> with explained(Path("t.csv"), "a table"):
     ...     raise KeyError("column")
@@ -108,7 +111,7 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
 
 
 def delimiter_of(header: str) -> str:
-    """The delimiter that the header has most of, outside quotes; a comma if it has none.
+    """Return the delimiter that the header has most of, outside quotes; a comma if it has none.
 
     >>> delimiter_of('"a;b",c,d'), delimiter_of("a b\\tc")
     (',', '\\t')
@@ -167,7 +170,7 @@ def _check_encoding(encoding: str) -> None:
 
 
 def _options(mark: str, encoding: str, as_text: Sequence[str] = (), only: Sequence[str] = ()) -> dict[str, Any]:
-    """How pyarrow is to read a text: which columns as text, and which columns at all (all if none is named)."""
+    """Return how pyarrow is to read a text: which columns as text, and which at all (all if none is named)."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -194,7 +197,7 @@ def _parsed(file: Path, mark: str, encoding: str, as_text: Sequence[str] = ()) -
 
 
 def _kept_as_text(table: Any, file: Path, mark: str, encoding: str) -> list[str]:
-    """Columns that pyarrow read as numbers, and that a number would not give back as they are written."""
+    """Return columns that pyarrow read as numbers, and that a number would not give back as they are written."""
     import pyarrow as pa
     from pyarrow import compute, csv
 
@@ -224,7 +227,7 @@ def _parquet(file: Path) -> pd.DataFrame:
 
 
 def is_bytes(kind: Any) -> bool:
-    """Whether a type of pyarrow holds bytes.
+    """Return whether a type of pyarrow holds bytes.
 
     >>> import pyarrow as pa
     >>> is_bytes(pa.binary(4)), is_bytes(pa.string())
@@ -261,7 +264,7 @@ def _is_zone(name: str) -> bool:
 
 
 def frame_of(table: Any) -> pd.DataFrame:
-    """A table of pyarrow as a data frame."""
+    """Return a table of pyarrow as a data frame."""
     table = _exact(table)
     # Each column is given back to the allocator once converted: a large table is not held twice.
     frame: pd.DataFrame = table.to_pandas(
@@ -273,7 +276,7 @@ def frame_of(table: Any) -> pd.DataFrame:
 
 
 def _exact(table: Any) -> Any:
-    """Whole numbers with gaps become floats in pandas: those that floats do not hold become text instead."""
+    """Turn whole numbers with gaps that floats do not hold into text: pandas would make them floats."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -307,13 +310,13 @@ def check_names(names: list[str], rows: int, file: Path) -> None:
 
 
 def _line(error: BaseException) -> str:
-    """The first line of what a library says, cut to a readable length."""
+    """Return the first line of what a library says, cut to a readable length."""
     text = (str(error) or type(error).__name__).splitlines()[0].strip(" \0")
     return text if len(text) <= 160 else f"{text[:157]}…"
 
 
 def is_dataset(given: str) -> bool:
-    """Whether what a user gave as a table is more than one file, or not on this machine.
+    """Return whether what a user gave as a table is more than one file, or not on this machine.
 
     >>> is_dataset("homes.csv"), is_dataset("visits/*.parquet"), is_dataset("s3://bucket/visits")
     (False, True, True)
@@ -322,17 +325,58 @@ def is_dataset(given: str) -> bool:
     return "://" in given or path.is_dir() or (bool(PATTERN.search(given)) and not path.exists())
 
 
-def many_rows_in(given: str) -> bool:
-    """Whether one Parquet file has so many rows that it is not read whole.
+def rows_in(path: str | Path) -> int:
+    """Return how many rows a Parquet file has; none if it is another file, or cannot be read.
 
-    >>> many_rows_in("homes.csv")
-    False
+    >>> rows_in("homes.csv")
+    0
     """
     from pyarrow import ArrowException, parquet
 
-    if not Path(given).is_file() or not given.lower().endswith(PARQUET_ENDINGS):
-        return False
+    if not Path(path).is_file() or not str(path).lower().endswith(PARQUET_ENDINGS):
+        return 0
     try:
-        return int(parquet.read_metadata(given).num_rows) >= STREAMED
+        return int(parquet.read_metadata(path).num_rows)
     except (ArrowException, OSError, ValueError, MemoryError):
-        return False  # whoever reads it will say what is wrong
+        return 0  # whoever reads it will say what is wrong
+
+
+class ParquetFrame:
+    """As much of a data frame as `prepare` asks for; every look at a column reads it from the file."""
+
+    def __init__(self, file: Path, rows: NDArray[np.bool_] | None = None) -> None:
+        from pyarrow import parquet
+
+        self.file, self.rows = file, rows
+        self.reader = parquet.ParquetFile(file, memory_map=True)
+        schema = self.reader.schema_arrow
+        check_types(schema, file)
+        self.columns = frame_of(schema.empty_table()).columns
+        check_names(list(self.columns), self.reader.metadata.num_rows, file)
+
+    def __len__(self) -> int:
+        return int(self.reader.metadata.num_rows if self.rows is None else self.rows.sum())
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return a column by name, several by a list of names, or the rows of a mask as another table."""
+        if isinstance(key, np.ndarray):
+            return ParquetFrame(self.file, key)
+        with explained(self.file, "Parquet"):
+            frame = frame_of(self.reader.read(columns=[key] if isinstance(key, str) else key, use_threads=False))
+        frame = frame if self.rows is None else frame[self.rows]
+        return frame[key]
+
+    def set_axis(self, names: list[str], axis: int) -> "ParquetFrame":
+        """Return itself: names in a Parquet file are text already."""
+        assert (names, axis) == (list(self.columns), 1)
+        return self
+
+
+def many_rows(path: Path) -> Any:
+    """Return the table in a Parquet file of many rows, its columns read as they are asked for; None for other files.
+
+    >>> many_rows(Path("homes.csv")) is None
+    True
+    """
+    with explained(path, "Parquet"):
+        return ParquetFrame(path) if rows_in(path) >= MANY_ROWS else None

@@ -56,7 +56,7 @@ def check(
     model = load_model(folder)
     frame = o.open_table(table, encoding=encoding, skip_bad=skip_bad, all_rows=False)
     if isinstance(frame, Dataset):
-        from rpo._models.checking_parts import check_dataset
+        from rpo._models.checking import check_dataset
 
         with o.open_run(None, jobs, cluster, skip_bad) as running:
             result = check_dataset(model, frame, running)

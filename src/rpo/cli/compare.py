@@ -74,13 +74,13 @@ def compare(
     o.load_plugins(plugin)
     o.check_report(report)
     frame = read_table(table, encoding=encoding)
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "target": target,
         "domain": domain,
         "strata": strata or (),
         "task": task,
         "grouping": grouping,
-        "methods": [name for one in methods or () for name in one.split(",")],
+        "methods": [name for names in methods or () for name in names.split(",")],
         "every_method": every_method,
         "seeds": seeds,
         "drop": o.names_in(drop, frame.columns),
@@ -90,38 +90,39 @@ def compare(
         "out": out or Path(f"out/compare-{table.name.split('.')[0]}"),
     }
     if dry_run:
-        for line in planned(frame, **asked):
+        for line in planned(frame, **options):
             typer.echo(line)
         return
-    found = run(frame, **asked, jobs=cpu_count() if jobs is None else jobs, cluster=cluster)
+    comparison = run(frame, **options, jobs=cpu_count() if jobs is None else jobs, cluster=cluster)
     judged = None
     if report is not None:
         from rpo._quality import judge
         from rpo._report import write_report
 
-        judged = judge(found.table, grouping=grouping)
-        write_report(judged, report, title=table.name, comparison=found, about=origin(table, 0))
+        judged = judge(comparison.table, grouping=grouping)
+        write_report(judged, report, title=table.name, comparison=comparison, about=origin(table, 0))
     if as_json:
-        tables = {"methods": records(found.methods), "domains": records(found.domains)}
-        words = {"verdict": found.verdict, "protocol": found.protocol, "notes": found.table.notes}
-        more = {"failed": found.failed, "stopped": found.stopped}
+        tables = {"methods": records(comparison.methods), "domains": records(comparison.domains)}
+        words = {"verdict": comparison.verdict, "protocol": comparison.protocol, "notes": comparison.table.notes}
+        more = {"failed": comparison.failed, "stopped": comparison.stopped}
         echo_json({**words, **more, **tables, **page_json(report, judged)})
-        raise typer.Exit(STOPPED if found.stopped else 0)
-    say_notes(found.table.notes)
+        raise typer.Exit(STOPPED if comparison.stopped else 0)
+    say_notes(comparison.table.notes)
     shorter = {"deviation": "±", "worst domain": "worst", "difference": "diff", "p paired": "p"}
     columns = ("method", "error", "±", "worst", "diff", "p", "worse in")
-    best = found.methods.rename(columns=shorter)
+    best = comparison.methods.rename(columns=shorter)
     show(best, columns, "Error on held-out domains, best first", len(best))
-    named = [name for name in FIRST if name in found.domains][:MOST_COLUMNS]
-    show(found.domains.head(15), ("domain", "n", *named), "By held-out domain, largest first", len(found.domains))
-    for line in found.protocol:
+    domains = comparison.domains
+    names = [name for name in FIRST if name in domains][:MOST_COLUMNS]
+    show(domains.head(15), ("domain", "n", *names), "By held-out domain, largest first", len(domains))
+    for line in comparison.protocol:
         say(f"- {line}")
-    for line in found.failed:
+    for line in comparison.failed:
         say(f"FAILED: {line}; the same command tries it again", err=True)
-    if found.stopped:
+    if comparison.stopped:
         typer.echo("\nStopped. Results so far (the same command continues):")
     typer.echo()
-    say(found.verdict)
+    say(comparison.verdict)
     if report is not None:
         typer.echo(f"The page is {report}.")
-    raise typer.Exit(STOPPED if found.stopped else 0)
+    raise typer.Exit(STOPPED if comparison.stopped else 0)

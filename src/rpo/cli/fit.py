@@ -99,8 +99,7 @@ def fit(
     from rpo._saving.folders import check_place
     from rpo._table import prepare
     from rpo._table.dataset import Dataset
-    from rpo._table.parquet import many_rows
-    from rpo._table.reading import is_dataset
+    from rpo._table.reading import is_dataset, many_rows
     from rpo.exceptions import InputError
 
     o.load_plugins(plugin)

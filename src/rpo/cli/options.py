@@ -12,8 +12,8 @@ from rpo import _io as io
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rpo._streaming import Running
     from rpo._table.dataset import Dataset
+    from rpo._table.passes import Running
 
 
 def _check_scheduler(address: str | None) -> str | None:
@@ -144,9 +144,9 @@ def names_in(options: Sequence[str] | None, columns: Iterable[str]) -> list[str]
 def open_table(table: str, *, encoding: str, skip_bad: bool, all_rows: bool) -> "pd.DataFrame | Dataset":
     """Read the table into memory, or open it as a dataset if it is too large."""
     from rpo._table import reading
-    from rpo._table.reading import is_dataset, many_rows_in, read_table
+    from rpo._table.reading import is_dataset, read_table, rows_in
 
-    if not is_dataset(table) and (all_rows or not many_rows_in(table)):
+    if not is_dataset(table) and (all_rows or rows_in(table) < reading.STREAMED):
         return read_table(table, encoding=encoding)
     from rpo._table.dataset import open_dataset
 
@@ -167,7 +167,7 @@ def open_run(checkpoint: Path | None, jobs: int | None, cluster: str | None, ski
 
     from rpo._cluster.spread import GO_ON, on_cluster
     from rpo._io import hold
-    from rpo._streaming import Running
+    from rpo._table.passes import Running
     from rpo._workers import shared
 
     again = GO_ON if checkpoint is not None else "run it again, with --checkpoint DIR to keep finished parts"

@@ -224,7 +224,7 @@ def _without_nan(value: object) -> object:
 
 def _with_rows(view: "View", names: "Sequence[str]") -> "View":
     """Add a row for each further method to a view, its hyper-parameters chosen among three values of the first."""
-    from rpo._compare import grid_of
+    from rpo._comparison.table_networks import grid_of
     from rpo.methods import get_method
     from rpo_lab.runner.problems import load
     from rpo_lab.runner.study import Row

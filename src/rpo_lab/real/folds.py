@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rpo._comparing.table_problem import found_strata
+from rpo._comparison.table_folds import strata_of
 from rpo._networks.array_inputs import weighted_moments
 from rpo._table import prepare
 from rpo._table.columns import Column
@@ -183,4 +183,4 @@ def _strata(table: str, setting: str, fold: int, rows: int, seed: int) -> NDArra
     """Choose the stratum of each training row as RPO's estimators do."""
     ready = make_fold(table, setting, fold, rows, seed).train
     everything = np.ones(len(ready.y), dtype=bool)
-    return found_strata(ready, everything, choose_grouping("auto", classes=ready.task == "classification"), seed)
+    return strata_of(ready, everything, choose_grouping("auto", classes=ready.task == "classification"), seed)

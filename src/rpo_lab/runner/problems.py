@@ -42,7 +42,6 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {}
 # Loaders that stand elsewhere, by the module that registers them: it is imported when one is asked for, in whichever
 # process, so that tables need no images.
 ELSEWHERE = {
-    "table": "rpo._comparing.table_problem",
     "colored": "rpo_lab.image_problems",
     "colored-twice": "rpo_lab.image_problems",
     "digits": "rpo_lab.image_problems",

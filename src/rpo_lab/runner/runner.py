@@ -1,25 +1,23 @@
 """A list of runs done: what is missing is packed into stacks, stacks go to workers, records to the store."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import mean
-from typing import TYPE_CHECKING
 
 import torch
 
 from rpo._cluster.scheduler import check_scheduler
+from rpo._cluster.spread import on_cluster
 from rpo._io import Bar, Show
 from rpo._workers import shared
 from rpo.engine.plugins import pack_methods, unpack_methods
 from rpo.exceptions import InputError
 from rpo_lab.runner.outside import is_outside
+from rpo_lab.runner.problems import load
 from rpo_lab.runner.specification import Run, canonical
 from rpo_lab.runner.stacks import pack, run_stack
 from rpo_lab.runner.store import Record, Store
-
-if TYPE_CHECKING:
-    from rpo_lab.runner.cluster import Cluster
 
 PROBE_STEPS, PROBE_RUNS = (2, 10), 4
 MANY_TABLES = ("real",)
@@ -87,17 +85,15 @@ def execute(
     store: Store,
     *,
     jobs: int = 1,
-    cluster: "Cluster | None" = None,
+    cluster: str | None = None,
     width: int | None = None,
     progress: Show = "auto",
     label: str = "runs",
-    before: Callable[[], None] | None = None,
 ) -> Records:
     """Do every run that has no record yet, by `jobs` processes of this machine or a Dask cluster; all records by hash.
 
     Each record is on disk before the next stack is waited for, so a kill loses the stacks in flight and no more. Local
-    processes talk through pipes: nothing listens on a network. Each calls `before` first: what it must know to find its
-    data. (A pool's own initializer would not do, for workers that stand by from earlier work are taken again.)
+    processes talk through pipes: nothing listens on a network.
     """
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, got {jobs}")
@@ -106,43 +102,34 @@ def execute(
         store.set_aside()
         records = dict(todo.done)
         with Bar(todo.missing, label, progress, patience=0.0) as bar:
-            for stack in _results(todo.stacks, jobs, cluster, before):
+            for stack in _results(todo.stacks, jobs, cluster):
                 store.write_all(stack)
                 records |= {record.run.digest: record for record in stack}
                 bar.advance(len(stack))
     return records
 
 
-def cluster_at(address: str | None) -> "Cluster | None":
-    """Return the cluster that was named, if one was; it must answer."""
-    if address is None:
-        return None
-    from rpo_lab.runner.cluster import Cluster
-
-    return Cluster(check_scheduler(address))
+def cluster_at(address: str | None) -> str | None:
+    """Return the address of the cluster that was named, if one was; it must answer."""
+    return None if address is None else check_scheduler(address)
 
 
-def _results(
-    stacks: Sequence[Sequence[Run]], jobs: int, cluster: "Cluster | None", before: Callable[[], None] | None
-) -> Iterator[list[Record]]:
+def _results(stacks: Sequence[Sequence[Run]], jobs: int, cluster: str | None) -> Iterator[list[Record]]:
     """Yield the records of each stack, in the order in which they come."""
-    if cluster is not None and stacks:
-        from rpo_lab.runner import cluster as dask
-
-        yield from dask.results(stacks, cluster)
-        return
     threads = torch.get_num_threads()
-    work = run_stack if jobs <= 1 else partial(_work, carried=pack_methods(), before=before)
+    carried = b"" if cluster is None and jobs == 1 else pack_methods()
+    work = partial(_work, carried=carried, far=cluster is not None)
+    spread = partial(shared, jobs=jobs) if cluster is None else on_cluster(cluster, what="stack")
     try:
-        for _, records in shared(work, stacks, jobs):
+        for _, records in spread(work, stacks) if stacks else ():
             yield records
     finally:
         torch.set_num_threads(threads)
 
 
-def _work(stack: Sequence[Run], carried: bytes, before: Callable[[], None] | None) -> list[Record]:
-    """Do one stack, by methods and of data of which a worker may not have heard."""
+def _work(stack: Sequence[Run], carried: bytes, far: bool = False) -> list[Record]:
+    """Do one stack, by methods of which a worker may not have heard; one on another machine builds the data itself."""
     unpack_methods(carried)
-    if before is not None:
-        before()
+    if far and not is_outside(stack[0].method):  # they look themselves
+        load(stack[0].data, stack[0].seed)  # data that this worker lacks are its fault, not the runs'
     return run_stack(stack)

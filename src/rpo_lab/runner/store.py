@@ -28,7 +28,6 @@ from rpo_lab.runner.specification import Frozen, Run, canonical, sha256
 
 DIGITS = 6  # significant digits kept: fewer than the eight or nine that do not depend on the stack
 WRITERS = 8
-OURS = ("runs", "learners", "tables")  # what a study, and a comparison on a table, keep in its folder
 
 
 class Measured(Frozen):
@@ -110,7 +109,7 @@ class Store:
         make_folder(self.runs)
         with hold(self.folder, "--out"):
             # Nobody else is writing here, so these are left from a process that was killed.
-            for folder in (self.folder, *(self.folder / name for name in OURS)):
+            for folder in (self.folder, self.runs):
                 remove_temporaries(folder)
             yield
 
@@ -152,10 +151,6 @@ class Store:
         """Keep a record."""
         content = record.model_dump(mode="json")
         write_whole(self._path(record.run), canonical({"record": content, "sha256": sha256(content)}))
-
-    def remove(self, run: Run) -> None:
-        """Forget a record, so that its run is done again."""
-        self._path(run).unlink(missing_ok=True)
 
     def _path(self, run: Run) -> Path:
         return self.runs / f"{run.digest}.json"

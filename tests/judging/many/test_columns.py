@@ -8,7 +8,6 @@ from rpo._judging.columns.profiles import between_fences
 from rpo._judging.measuring import Measuring, Roles, rows_of
 from rpo._judging.sums import Sums, added
 from rpo._table import prepare
-from rpo._table.batches import filled
 
 
 def test_sums_of_columns_are_those_of_the_rows():
@@ -36,8 +35,8 @@ def test_sums_of_columns_are_those_of_the_rows():
     sums, values = Sums(), []
     for some in np.array_split(np.arange(n), 5):
         rows = rows_of(pa.RecordBatch.from_pandas(frame.iloc[some], preserve_index=False), roles)
-        work._add(rows, sums, [], 0, None)  # type: ignore[arg-type]
-        values.append(filled(rows.values, rows.columns))
+        work.add(rows, sums, [], 0, "")
+        values.append(rows.X)
     X = np.vstack(values)
     np.testing.assert_array_equal(X, ready.X)
     about = X - ruler.middle[:-1]

@@ -10,6 +10,7 @@ from rpo._judging.noise_sums import number_noise_of, spent_on
 from rpo._judging.ruler import Ruler
 from rpo._judging.sums import Sums, added
 from rpo._learners.crossfit import Expected, FoldModels, Problem
+from rpo._learners.places import Ranks
 from rpo._table import prepare
 
 
@@ -22,7 +23,7 @@ def _flat(n_domains, scale):
 
     models = FoldModels(np.arange(1), ([Zero()],), np.zeros((1, n_domains)), np.ones(1), 0)
     lines = OwnLines.empty(n_domains, 1)
-    return Ruler(models, np.zeros(1, np.uint64), np.arange(1), n_domains, 1, scale, lines, None)
+    return Ruler(models, Ranks.of(np.zeros(1, np.uint64)), np.arange(1), n_domains, 1, scale, lines, None)
 
 
 @pytest.mark.parametrize("tail", ["normal", "heavy"])
@@ -87,9 +88,11 @@ def test_rows_of_the_sample_are_judged_by_models_that_did_not_see_them():
 def test_very_many_cells_have_coarser_bins():
     ruler = _flat(2_000, np.ones(2_000))
     assert ruler.octave == 32
-    many = Ruler(ruler.models, ruler.contents, ruler.kept, 2_000, 12, ruler.usual, ruler.lines, None)
+    many = Ruler(ruler.models, ruler.ranks, ruler.kept, 2_000, 12, ruler.usual, ruler.lines, None)
     assert many.octave == 4
-    assert many.bins * 24_000 * 16 < 50e6  # bytes of both sums
+    few = np.zeros(10, np.intp)
+    sums = many.measure(np.zeros((10, 1)), np.ones(10), few, few).sums
+    assert sums["cell_count"].nbytes + sums["cell_square"].nbytes < 50e6
 
 
 def test_nothing_at_all_left_of_rows_is_no_noise():

@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 
 from rpo._models import trees_on_cluster as all_rows
-from rpo._models.learning import learning_of
 from rpo._models.table_files import load_model, save_model
 from rpo._models.table_model import fit_table, predict_table
-from rpo._models.trees_on_cluster import fit_to_all_rows
-from rpo._streaming import Running, draw
+from rpo._models.trees_on_cluster import fit_to_all_rows, learning_of
+from rpo._streaming import draw
 from rpo._table.columns import transform
 from rpo._table.dataset import open_dataset
+from rpo._table.passes import Running
 from rpo.exceptions import InputError, TrainingError
 from tests.lab.runner import clusters
 

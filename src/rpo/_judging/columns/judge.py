@@ -11,8 +11,9 @@ from scipy.special import stdtrit
 
 from rpo._judging.columns.comparisons import filled, missing, outside, shift_error, shifted, unseen
 from rpo._judging.columns.findings import Finding, Speech
-from rpo._judging.columns.profiles import Labels, Numbers, Rows
+from rpo._judging.columns.profiles import Labels, Numbers
 from rpo._judging.columns.roles import constant, lettered, numbered, padded, sentinel
+from rpo._judging.sums import Grouped
 from rpo._stats.significance import wilson
 from rpo._table.columns import Column, LeftOut, as_text, typed
 
@@ -64,7 +65,7 @@ def judge_columns(
     'Site B records pressure = 0 in all of its 100 rows; the other sites never do.'
     """
     speech = Speech(domain_name, tuple(domain_names))
-    rows = Rows.of(np.asarray(domain, dtype=np.intp), len(speech.names))
+    rows = Grouped.of(np.asarray(domain, dtype=np.intp), len(speech.names))
     used = {column.name: column for column in columns}
     reasons = {out.name: out.reason for out in left_out}
     names = [str(name) for name in frame.columns if name != target_name and (name in used or name in reasons)]
@@ -95,7 +96,7 @@ class _Look:
 
 
 def _look(
-    values: "pd.Series[Any]", name: str, column: Column | None, reason: str, rows: Rows, speech: Speech, columns: int
+    values: "pd.Series[Any]", name: str, column: Column | None, reason: str, rows: Grouped, speech: Speech, columns: int
 ) -> _Look:
     compare = len(speech.names) > 1
     profile: Numbers | Labels
@@ -133,11 +134,11 @@ def _impossible(profile: Numbers, speech: Speech, columns: int) -> list[Finding]
 
 
 def target_by_domain(
-    target: "pd.Series[Any]", rows: Rows, names: Sequence[str], task: Literal["regression", "classification"]
+    target: "pd.Series[Any]", rows: Grouped, names: Sequence[str], task: Literal["regression", "classification"]
 ) -> pd.DataFrame:
     """n, mean, deviation and Student's interval of each domain; for classes a row per class, Wilson's interval.
 
-    >>> rows = Rows.of(np.array([0, 0, 0, 1]), 2)
+    >>> rows = Grouped.of(np.array([0, 0, 0, 1]), 2)
     >>> target_by_domain(pd.Series([1.0, 2.0, 3.0, 5.0]), rows, ["A", "B"], "regression")["mean"].tolist()
     [2.0, 5.0]
     """
@@ -150,7 +151,7 @@ def target_by_domain(
         return shares_by_domain(names, np.array(labels.labels, dtype=object)[order], k, rows.count)
     y = typed(target, Column(name="target", kind="number"))[rows.order]
     known = np.isfinite(y)
-    code = rows.domain[known]
+    code = rows.group[known]
     n = np.bincount(code, minlength=len(names))
     mean = np.where(n > 0, np.bincount(code, y[known], minlength=len(names)) / np.maximum(n, 1), np.nan)
     squares = np.bincount(code, (y[known] - mean[code]) ** 2, minlength=len(names))

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rpo._judging.sums import Grouped, by_group
 from rpo._stats.significance import standardised
 from rpo._table.columns import MOST_CATEGORIES, Column, as_text, typed
 
@@ -23,32 +24,6 @@ MOST_DOMAINS, NEARLY_ALL_DOMAINS = 0.5, 0.9  # so filled, by several values or b
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """The rows of a table by domain: `order` brings those of a domain together."""
-
-    order: Whole
-    domain: Whole
-    """The domain of each row, in that order."""
-    count: Whole
-    """Rows of each domain."""
-
-    @classmethod
-    def of(cls, domain: Whole, domains: int) -> "Rows":
-        """The order of rows with these domains.
-
-        >>> Rows.of(np.array([1, 0, 1]), 2).order.tolist()
-        [1, 0, 2]
-        """
-        # The smallest type sorts fastest, by radix.
-        order = np.argsort(domain.astype(np.uint16) if domains < 2**16 else domain, kind="stable")
-        return cls(order, domain[order], np.bincount(domain, minlength=domains))
-
-    def by_domain(self, flags: NDArray[np.bool_]) -> Whole:
-        """How many rows are flagged in each domain; the flags are in the table's own order."""
-        return np.bincount(self.domain[flags[self.order]], minlength=len(self.count))
-
-
-@dataclass(frozen=True, eq=False)
 class Numbers:
     """Numbers or dates, known ones only: `x` sorted within each domain, `every` sorted over all."""
 
@@ -60,17 +35,17 @@ class Numbers:
     every: Array
 
     @classmethod
-    def of(cls, values: "pd.Series[Any]", column: Column, rows: Rows) -> "Numbers":
+    def of(cls, values: "pd.Series[Any]", column: Column, rows: Grouped) -> "Numbers":
         """The known values of a column.
 
-        >>> rows = Rows.of(np.zeros(3, int), 1)
+        >>> rows = Grouped.of(np.zeros(3, int), 1)
         >>> made = Numbers.of(pd.Series([3.0, None, 1.0]), Column(name="a", kind="number"), rows)
         >>> made.x.tolist(), made.count.tolist()
         ([1.0, 3.0], [2])
         """
         x = typed(values, column)[rows.order]
         known = np.isfinite(x)
-        return cls.sorted(column.name, column.kind == "date", x[known], rows.domain[known], len(rows.count))
+        return cls.sorted(column.name, column.kind == "date", x[known], rows.group[known], len(rows.count))
 
     @classmethod
     def sorted(cls, name: str, date: bool, x: Array, domain: Whole, domains: int) -> "Numbers":
@@ -135,9 +110,7 @@ class Numbers:
     @cached_property
     def moments(self) -> tuple[Array, Array]:
         """Sums and sums of squares by domain about the median, values beyond the fences drawn to them."""
-        z = between_fences(self.x, self.fences)
-        domains = len(self.count)
-        return by_domain(z, self.domain, domains), by_domain(z * z, self.domain, domains)
+        return sums_between(self.x, self.fences, Grouped(np.zeros(0, dtype=np.intp), self.count))[1:]
 
     @cached_property
     def shift(self) -> Array:
@@ -159,10 +132,10 @@ class Labels:
     count: Whole
 
     @classmethod
-    def of(cls, values: "pd.Series[Any]", name: str, rows: Rows) -> "Labels":
+    def of(cls, values: "pd.Series[Any]", name: str, rows: Grouped) -> "Labels":
         """The known labels of a column.
 
-        >>> made = Labels.of(pd.Series(["b", None, "b", "a"]), "c", Rows.of(np.zeros(4, int), 1))
+        >>> made = Labels.of(pd.Series(["b", None, "b", "a"]), "c", Grouped.of(np.zeros(4, int), 1))
         >>> made.labels, made.code.tolist()
         (('b', 'a'), [0, 0, 1])
         """
@@ -176,7 +149,7 @@ class Labels:
         place[rank] = np.arange(len(texts))
         ordered = raw[rows.order]
         there = ordered >= 0
-        code, domain = place[same[ordered[there]]], rows.domain[there]
+        code, domain = place[same[ordered[there]]], rows.group[there]
         return cls(name, tuple(map(str, texts[rank])), code, domain, np.bincount(domain, minlength=len(rows.count)))
 
     @cached_property
@@ -198,17 +171,14 @@ class Labels:
         return describes_domains(middle, share_of(code == middle[self.domain], self.domain, self.count), self.count)
 
     @cached_property
-    def _table(self) -> Whole:
-        """Rows by domain and label, the most frequent labels only."""
-        width = min(len(self.labels), MOST_CATEGORIES)
-        shown = self.code < width
-        flat = self.domain[shown] * width + self.code[shown]
-        return np.bincount(flat, minlength=len(self.count) * width).reshape(len(self.count), width)
+    def _table(self) -> Array:
+        """Rows by label and domain, the most frequent labels only."""
+        return counts(self.code, self.domain, len(self.count), min(len(self.labels), MOST_CATEGORIES))
 
     @cached_property
     def by_label(self) -> Array:
         """Standardised difference of each label's share in each domain from its share in the rest."""
-        shares = [differences(k, k, self.count.astype(float)) for k in self._table.T.astype(float)]
+        shares = [differences(k, k, self.count.astype(float)) for k in self._table]
         return np.column_stack(shares) if shares else np.full((len(self.count), 1), np.nan)
 
     @cached_property
@@ -237,11 +207,6 @@ def value_at(x: Array, count: Whole, share: float) -> Array:
     return found
 
 
-def by_domain(value: Array, domain: Whole, domains: int) -> Array:
-    """Sums of a value by domain."""
-    return np.bincount(domain, value, minlength=domains).astype(np.float64)
-
-
 def share_of(flags: NDArray[np.bool_], domain: Whole, count: Whole) -> Array:
     """The share of each domain's rows that are flagged; NaN without rows."""
     k = np.bincount(domain[flags], minlength=len(count))
@@ -263,16 +228,46 @@ def describes_domains(middle: Array, share: Array, count: Whole) -> bool:
     return bool(large.sum() >= 2 and (several or (values > 1 and filled.sum() >= NEARLY_ALL_DOMAINS * large.sum())))
 
 
-def between_fences(x: Array, fences: tuple[float, float, float]) -> Array:
-    """Values about the median, drawn to the fences, in units of their distance: squares of large ones are numbers.
+def between_fences(x: Array, fences: tuple[float, float, float], out: Array | None = None) -> Array:
+    """Return values about the median, drawn to the fences, in units of their distance: their squares are numbers.
 
     >>> between_fences(np.array([0.0, 9.0]), (-1.0, 0.0, 3.0)).tolist()
     [0.0, 0.75]
     """
     low, centre, high = fences
-    z: Array = np.clip(x, low, high) - centre
+    z: Array = np.clip(x, low, high, out=out)
+    z -= centre
     z /= (high - low) or 1.0
     return z
+
+
+def sums_between(
+    x: Array, fences: tuple[float, float, float], rows: Grouped, out: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """Return by group how many values are known, and Σz and Σz² of them `between_fences`; `x` in the order of `rows`.
+
+    >>> rows = Grouped.of(np.array([0, 1, 1]), 2)
+    >>> [sums.tolist() for sums in sums_between(np.array([0.0, 9.0, np.nan]), (-1.0, 0.0, 3.0), rows)]
+    [[1.0, 1.0], [0.0, 0.75], [0.0, 0.5625]]
+    """
+    known, z = rows.count.astype(np.float64), between_fences(x, fences, out)
+    total = rows.sums(z)
+    if np.isnan(total).any():  # most columns have no gaps
+        gone = np.isnan(z)
+        z[gone] = 0.0
+        known, total = known - rows.sums(gone.astype(np.float64)), rows.sums(z)
+    z *= z
+    return known, total, rows.sums(z)
+
+
+def counts(code: NDArray[Any], domain: Whole, domains: int, width: int) -> Array:
+    """Return how often each of the first codes occurs in each domain, `(width, domains)`; below zero is none.
+
+    >>> counts(np.array([0, 1, 2, -1]), np.array([0, 0, 1, 1]), 2, 2).tolist()
+    [[1.0, 0.0], [1.0, 0.0]]
+    """
+    flat = domain * (width + 1) + np.where((code >= 0) & (code < width), code, width).astype(np.intp)
+    return by_group(flat, None, domains * (width + 1)).reshape(domains, -1)[:, :width].T
 
 
 def differences(total: Array, squares: Array, count: Array) -> Array:

@@ -1,1 +1,0 @@
-"""Folds, learners and the verdict of a comparison on your own table."""

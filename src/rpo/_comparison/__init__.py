@@ -1,0 +1,1 @@
+"""Learners and networks on a table whose domains are held out in turn."""
