@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from rpo._cluster.scheduler import check_scheduler
+from rpo._cluster import check_scheduler
 from rpo._comparison.table_folds import Folds, ResultFolder, deal, encode_target, strata_by_fold
 from rpo._comparison.table_learners import CONTROLS, QUALITY, STOCK, learner_errors, names_of, read_fold
 from rpo._comparison.table_networks import RULES, Networks, Outcomes, check_rule
