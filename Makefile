@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-portable test-oldest test-slow bench lint format docs gallery clean
+.PHONY: help install demo quick test test-portable test-oldest test-slow test-long bench lint format docs gallery clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-13s %s\n", $$1, $$2}'
@@ -28,6 +28,11 @@ lint: install ## run ruff, strict mypy and import-linter
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+quick: install ## run lint and the tests that mirror the files changed since the last commit
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	tests="$$($(BIN)/python -m tests.mirrored)"; test -z "$$tests" || $(ONE_THREAD) $(BIN)/python -m pytest -n 2 -q $$tests
 
 test: lint ## run lint, the doctests and the tests
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -q
@@ -51,8 +56,11 @@ test-oldest: ## run the tests with the oldest dependencies that pyproject.toml a
 	  tests/models tests/estimators/test_sklearn.py tests/report/test_page.py tests/cli/test_fit.py tests/cli/test_quality.py \
 	  -k "not beyond"
 
-test-slow: install ## run the tests that take minutes
+test-slow: install ## run the tests that take many seconds each
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -q -m slow
+
+test-long: install ## run the tests that take minutes each: before a release, or after a change of what they guard
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -q -m long
 
 bench: install ## measure speed, print ratios and write them to benchmarks/results
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.ours import stepper, table
+from benchmarks.ours import make_stepper, table
 from benchmarks.timing import Row, medians, row
 from rpo.engine import Config, mlp, train
 from rpo.exceptions import InputError
@@ -53,7 +53,9 @@ def full_size(rounds: int) -> list[Row]:
 
     data = table(d, ROWS, 3)
     ways = {"compiled": True, "eager": False}
-    runs = {way: stepper("irm-lip", data, (h, h), batch_size=256, compiled=compiled) for way, compiled in ways.items()}
+    runs = {
+        way: make_stepper("irm-lip", data, (h, h), batch_size=256, compiled=compiled) for way, compiled in ways.items()
+    }
     time = medians({**runs, "products": products}, rounds, calls=4, warm=5)
     name = "cmnist: full-size LipIRM step"
     return [

@@ -33,7 +33,7 @@ def domain_loss(model: nn.Module, x: Tensor, y: Tensor, eta: float, lam: float) 
     return risk + eta * dummy.square() + lam * slope.square().sum(1).mean()
 
 
-def stepper(n_inputs: int, hidden: tuple[int, ...], domains: int, rows: int) -> Callable[[], None]:
+def make_stepper(n_inputs: int, hidden: tuple[int, ...], domains: int, rows: int) -> Callable[[], None]:
     """A function that makes one step of one model on fresh rows of each domain."""
     generator = torch.Generator().manual_seed(0)
     model = network(n_inputs, hidden)
@@ -56,7 +56,7 @@ def stepper(n_inputs: int, hidden: tuple[int, ...], domains: int, rows: int) -> 
 def main() -> None:
     """`python -m benchmarks.field STEPS`: train one model, print the CPU seconds of its steps."""
     torch.set_num_threads(1)
-    step = stepper(10, (64, 64), 3, 64)
+    step = make_stepper(10, (64, 64), 3, 64)
     start = time.process_time()
     for _ in range(int(sys.argv[1])):
         step()

@@ -23,7 +23,7 @@ from benchmarks.timing import Row, medians, row
 from rpo import RPOClassifier, Source
 from rpo.engine import Config, cnn, make_data
 from rpo.engine.stack import Stack
-from rpo.engine.training import Preparation, begin, net_of
+from rpo.engine.training import Preparation, begin, make_net
 from rpo.methods import get_method
 
 SHAPE, DOMAINS, BATCH = (3, 32, 32), 3, 32
@@ -86,7 +86,7 @@ def _ours(path: str, build: Callable[[], nn.Module]) -> Callable[[], None]:
     method, config = get_method("erm-l2"), Config(steps=10**6, batch_size=BATCH, progress=False)
     numbers, options = method.fill({})
     hp = {name: torch.full((1,), value) for name, value in numbers.items()}
-    net = net_of(method, build, data.n_domains, data.n_classes, options)
+    net = make_net(method, build, data.n_domains, data.n_classes, options)
     held = begin(method, net, Preparation(data, [0], hp, options, build, config))
     stack = Stack(method, net, data, [0], hp, options, config)
     batches = stack.batches(0)

@@ -17,7 +17,7 @@ def table(n_inputs: int, rows: int, domains: int) -> Data:
     return make_data(x, (x[:, 0] > 0).float(), torch.arange(rows) % domains, task="binary")
 
 
-def stepper(
+def make_stepper(
     method: str,
     data: Data,
     hidden: tuple[int, ...],
@@ -27,7 +27,7 @@ def stepper(
     compiled: bool = False,
 ) -> Callable[[], None]:
     """A function that makes one step of a stack of models."""
-    return cost.stepper(get_method(method), data, hidden, models, batch_size=batch_size, compiled=compiled)
+    return cost.make_stepper(get_method(method), data, hidden, models, batch_size=batch_size, compiled=compiled)
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
     torch.set_num_threads(1)
     steps, models = int(sys.argv[1]), int(sys.argv[2])
     start = time.process_time()
-    step = stepper("irm-lip", table(10, 3 * 64 * 20, 3), (64, 64), models, batch_size=64, compiled=True)
+    step = make_stepper("irm-lip", table(10, 3 * 64 * 20, 3), (64, 64), models, batch_size=64, compiled=True)
     for _ in range(3):
         step()
     ready = time.process_time()

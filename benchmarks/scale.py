@@ -16,11 +16,11 @@ import pandas as pd
 import torch
 from distributed import LocalCluster
 
-from benchmarks.ours import stepper, table
+from benchmarks.ours import make_stepper, table
 from benchmarks.timing import Row, medians, row
 from rpo._cluster.scheduler import connect
-from rpo.engine.adam import adam_start
-from rpo.engine.checkpoint import Kept, write_checkpoint
+from rpo.engine.adam import start_adam
+from rpo.engine.checkpoint import Checkpoint, write_checkpoint
 from rpo.engine.fingerprint import digest
 from rpo.engine.trained import Snapshot
 from rpo_lab.runner.cluster import Cluster, results
@@ -240,7 +240,7 @@ def bookkeeping() -> list[Row]:
 
 def steps(quick: bool) -> list[Row]:
     """CPU time a row of one LipIRM step of a network 20-64-64-1, on as many rows as the estimators draw."""
-    step = stepper("irm-lip", table(20, 2_048, 4), (64, 64))
+    step = make_stepper("irm-lip", table(20, 2_048, 4), (64, 64))
     time_of_one = medians({"step": step}, 3 if quick else 9, calls=10)["step"]
     return [row("scale: a LipIRM step, 20-64-64-1, 2,048 rows", 1e6 * time_of_one / 2_048, "µs a row")]
 
@@ -249,7 +249,7 @@ def checkpoints() -> list[Row]:
     """What it takes to write a checkpoint, and to tell one training from another."""
     generator = torch.Generator().manual_seed(0)
     flat = torch.randn(1, 1_000_000, generator=generator)
-    now = Kept(Snapshot(flat, adam_start(flat), {}, 1), flat[:, :0], [])
+    now = Checkpoint(Snapshot(flat, start_adam(flat), {}, 1), flat[:, :0], [])
     with tempfile.TemporaryDirectory() as folder:
         times = []
         for _ in range(5):

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmarks import field
-from benchmarks.ours import stepper, table
+from benchmarks.ours import make_stepper, table
 from benchmarks.timing import Row, medians, row
 from rpo.engine import mlp
 from rpo.functional.domains import domain_share
@@ -23,7 +23,7 @@ def rows(quick: bool = False) -> list[Row]:
 def over_erm(rounds: int) -> list[Row]:
     """The whole step, Adam included, of an MLP 392-64-64-1 on 2,048 rows."""
     data = table(392, 2048, 3)
-    runs = {name: stepper(name, data, (64, 64)) for name in ("erm-l2", "irm-l2", "irm-lip")}
+    runs = {name: make_stepper(name, data, (64, 64)) for name in ("erm-l2", "irm-l2", "irm-lip")}
     time = medians(runs, rounds, warm=5)
     return [
         row("step: LipIRM over ERM, MLP 392-64-64-1, 2,048 rows", time["irm-lip"] / time["erm-l2"], aim="at most 1.4"),
@@ -80,11 +80,13 @@ def ways(rounds: int) -> list[Row]:
 def stacked(rounds: int, *, compiled: bool) -> list[Row]:
     """CPU time of a model-step at 3 × 64 rows, 10 features, 64-64: stacks of 1, 10 and 50 against one at a time."""
     data = table(10, 3 * 64 * 20, 3)
-    runs = {"field": field.stepper(10, (64, 64), 3, 64)}
+    runs = {"field": field.make_stepper(10, (64, 64), 3, 64)}
     sizes = (1, 10, 50)
-    runs |= {f"eager {k}": stepper("irm-lip", data, (64, 64), k, batch_size=64) for k in sizes}
+    runs |= {f"eager {k}": make_stepper("irm-lip", data, (64, 64), k, batch_size=64) for k in sizes}
     if compiled:
-        runs |= {f"compiled {k}": stepper("irm-lip", data, (64, 64), k, batch_size=64, compiled=True) for k in sizes}
+        runs |= {
+            f"compiled {k}": make_stepper("irm-lip", data, (64, 64), k, batch_size=64, compiled=True) for k in sizes
+        }
     time = medians(runs, rounds, warm=5)
     each = {name: value / (1 if name == "field" else int(name.split()[1])) for name, value in time.items()}
     found = [row("model-step, the field's way, 3 × 64 rows", 1e3 * each["field"], "ms")]

@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.timing import Row, medians, row
 from rpo_lab.theory import Problem, monte_carlo, problems, solve_1d, tridiagonal
 from rpo_lab.theory.montecarlo import draw_labels
-from rpo_lab.theory.problem import Array
+from rpo_lab.theory.problems import Array
 from rpo_lab.theory.solver import make_functional
 
 ETA, LAM, RHO = 1.0, 1e-3, 1.0

@@ -36,15 +36,15 @@ def on_post_template(output_content: str, **_: Any) -> str:
 
 def methods() -> str:
     """Every method of the registry: its summary, formula, hyper-parameters and options, and reference."""
-    from rpo.cli.methods import default_words, entries
+    from rpo.cli.methods import format_default, entries
 
     known = entries()
     rate = known[0]["hyperparameters"]["lr"]
-    parts = [f"All methods have `lr` (default {default_words(rate['default'])}, {rate['range']}): {rate['words']}\n"]
+    parts = [f"All methods have `lr` (default {format_default(rate['default'])}, {rate['range']}): {rate['words']}\n"]
     for entry in known:
         tasks = "" if len(entry["tasks"]) == 2 else f" ({entry['tasks'][0]} only)"
         rows = [
-            f"| `{name}` | {default_words(one['default'])} | {one['range']} | {one['words']} |"
+            f"| `{name}` | {format_default(one['default'])} | {one['range']} | {one['words']} |"
             for name, one in entry["hyperparameters"].items()
             if name != "lr"
         ]

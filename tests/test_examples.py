@@ -12,7 +12,7 @@ from rpo_lab.data.cifar import load_cifar
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_small_resnet_from_picture_files(tmp_path, registry, capsys):
     try:
         load_cifar()
@@ -28,7 +28,7 @@ def test_a_small_resnet_from_picture_files(tmp_path, registry, capsys):
     assert len(list(tmp_path.rglob("*.png"))) == 2 * 160 + 100
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_search_by_stacks(capsys):
     pytest.importorskip("optuna")
     found = runpy.run_path(str(EXAMPLES / "search.py"))["main"]()

@@ -22,7 +22,6 @@ from rpo._table.table import Table, prepare
 from rpo.engine.config import HIDDEN, STEPS, default_batch_size
 from rpo.exceptions import InputError
 from rpo.functional.statistics import MIN_ROWS
-from rpo.grouping import NamedStrata
 from rpo.methods import get_method
 from rpo.methods import methods as registered
 from rpo_lab.runner.runner import cluster_at, execute, plan
@@ -268,10 +267,8 @@ def _cut(ready: Table) -> Table:
     if total <= MOST_ROWS:
         return ready
     kept = np.sort(np.random.default_rng(0).choice(total, MOST_ROWS, replace=False))
-    named = ready.strata and NamedStrata(ready.strata.labels[kept], ready.strata.names)
     note = f"the comparison used {MOST_ROWS:,} rows drawn from {total:,}"
-    parts = {name: getattr(ready, name)[kept] for name in ("X", "y", "domains", "row")}
-    return replace(ready, frame=ready.frame.iloc[kept], strata=named, notes=(*ready.notes, note), **parts)
+    return replace(ready.rows(kept), notes=(*ready.notes, note))
 
 
 def _study(ready: Table, folds: Folds, rows: tuple[Row, ...], seeds: int, steps: int, leave_one_out: bool) -> Study:

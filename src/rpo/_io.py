@@ -1,5 +1,6 @@
-"""What several layers share: files written whole, folders that one process holds, the console and its
-progress bar, p-values and names.
+"""Input and output shared by all layers: atomic files, locked folders, the console and its progress bar, p-values.
+
+Also arithmetic in one thread: sums in another order differ in their last bits, and trees then split elsewhere.
 
 And arithmetic in one thread: sums in another order differ in their last bits, and trees then split elsewhere.
 """
@@ -25,7 +26,7 @@ from rpo.exceptions import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-# What the command line, the estimators and the tables let a user choose from.
+# Choices of the command line, the estimators and the tables.
 Grouping = Literal["auto", "search", "class", "none"]
 Task = Literal["regression", "classification"]
 AskedTask = Literal["auto", "regression", "classification"]
@@ -33,21 +34,20 @@ Show = Literal["auto"] | bool
 
 TEMPORARY = re.compile(r"\.rpo-[0-9a-f]{16}\.partial")
 PIPE_WIDTH = 160
-PATIENCE = 2.0  # seconds after which a person wants to know how long it will take
+PATIENCE = 2.0  # seconds before a bar appears
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
-    """Write a file so that at any moment its name holds the old content or the new, never half of it."""
+    """Write a file atomically: at any moment its name holds the old content or the new."""
     with replacing(path) as temporary, open(temporary, "wb") as file:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file to fill, which takes the place of `path` once it is on the disk; if that fails nothing is left.
+    """Yield a temporary file that replaces `path` once it is on disk; if that fails nothing is left.
 
-    It is in the same folder, under a name that nobody can guess and that nothing had before. Neither it nor `path` is
-    ever followed where it is a link.
+    It is in the same folder, under a new random name. Neither it nor `path` is followed if it is a link.
     """
     temporary = path.with_name(f".rpo-{secrets.token_hex(8)}.partial")
     try:
@@ -68,33 +68,33 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def remove_temporaries(folder: Path) -> None:
-    """Remove the temporary files that a killed process left in a folder: ours, by their name, and files only."""
+    """Remove our temporary files that a killed process left in a folder."""
     for entry in folder.iterdir() if folder.is_dir() else ():
         if TEMPORARY.fullmatch(entry.name) and stat.S_ISREG(entry.lstat().st_mode):
             entry.unlink(missing_ok=True)
 
 
 def read_regular(path: Path, most: int) -> bytes:
-    """The content of a file, once it is seen to be a regular one of at most `most` bytes: no link, FIFO or device.
+    """Read a regular file of at most `most` bytes; refuse links, FIFOs and devices.
 
     >>> read_regular(Path("/dev/null"), 10)
     Traceback (most recent call last):
     rpo.exceptions.InputError: /dev/null is not a regular file
     """
     try:
-        # Not to follow a link, nor to wait for somebody to write into a FIFO.
+        # Neither follow a link nor wait for a writer of a FIFO.
         number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         link = error.errno == errno.ELOOP
         raise InputError(f"{path} {'is a link' if link else f'cannot be read ({error.strerror})'}") from None
     try:
-        found = os.fstat(number)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(number)
+        if not stat.S_ISREG(status.st_mode):
             raise InputError(f"{path} is not a regular file")
-        if found.st_size > most:
-            raise InputError(f"{path} has {found.st_size:,} bytes, more than {most:,}")
+        if status.st_size > most:
+            raise InputError(f"{path} has {status.st_size:,} bytes, more than {most:,}")
         with open(number, "rb", closefd=False) as file:
-            return file.read(found.st_size)  # not `most`: as much memory would be taken at once
+            return file.read(status.st_size)  # not `most`, which would be allocated at once
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror})") from None
     finally:
@@ -102,19 +102,19 @@ def read_regular(path: Path, most: int) -> bytes:
 
 
 def check_not_input(out: Path | None, option: str, *inputs: Path) -> None:
-    """Refuse to write where the input is read from.
+    """Raise an error if the output is the input file.
 
     >>> check_not_input(Path("/tmp/../tmp"), "--out", Path("/tmp"))
     Traceback (most recent call last):
     rpo.exceptions.InputError: --out /tmp/../tmp is the input file: choose another path
     """
-    for given in inputs:
-        if out is not None and out.exists() and given.exists() and out.samefile(given):
+    for path in inputs:
+        if out is not None and out.exists() and path.exists() and out.samefile(path):
             raise InputError(f"{option} {out} is the input file: choose another path")
 
 
 def make_folder(folder: Path) -> None:
-    """The folder, or one line about why not."""
+    """Create the folder; raise a one-line error if that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -123,7 +123,7 @@ def make_folder(folder: Path) -> None:
 
 @contextmanager
 def hold(folder: Path, option: str) -> Iterator[None]:
-    """Hold a folder; another process that asks for it meanwhile gets one line, which names the `option` to change."""
+    """Lock a folder while the context lasts; another process gets an error that names the `option` to change."""
     make_folder(folder)
     place = folder / "lock"
     try:
@@ -135,7 +135,7 @@ def hold(folder: Path, option: str) -> Iterator[None]:
         regular = stat.S_ISREG(os.fstat(number).st_mode)
         holder = os.pread(number, 32, 0).decode(errors="replace").strip() if regular else ""
         try:
-            # A record lock: the system drops it with the process, however that ends, and no child inherits it.
+            # A record lock: the system releases it when the process ends, in any way, and no child inherits it.
             fcntl.lockf(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise InputError(
@@ -155,15 +155,15 @@ def hold(folder: Path, option: str) -> Iterator[None]:
 
 
 def console() -> "Console":
-    """Where results are printed: as wide as the window; in a pipe there is none to fit, and no cell is cut."""
+    """Return the console for results: as wide as the window; in a pipe, wide enough that no cell is cut."""
     from rich.console import Console
 
-    found = Console()
-    return found if found.is_terminal else Console(width=PIPE_WIDTH)
+    terminal = Console()
+    return terminal if terminal.is_terminal else Console(width=PIPE_WIDTH)
 
 
 def printable(text: str) -> str:
-    """Text on one line, its control characters written out: what a file holds must not steer the terminal.
+    """Put text on one line and escape its control characters, so that no file can steer the terminal.
 
     >>> printable("a\\nb \\x1b[2J")
     'a b \\\\x1b[2J'
@@ -173,7 +173,7 @@ def printable(text: str) -> str:
 
 
 def words_of(error: BaseException, most: int = 120) -> str:
-    """What an error says, on one line of at most so many characters; its kind if it says nothing.
+    """Return the message of an error on one line of at most `most` characters; its type if there is none.
 
     >>> words_of(ValueError("a\\n\\x1b[2J")), words_of(KeyError())
     ('a \\\\x1b[2J', 'KeyError')
@@ -182,7 +182,7 @@ def words_of(error: BaseException, most: int = 120) -> str:
 
 
 def p_text(p: float) -> str:
-    """A probability to two digits; one too small to matter by its bound.
+    """Format a p-value with two digits; a tiny one by its bound.
 
     >>> p_text(0.0123), p_text(4e-12), p_text(1.0)
     ('0.012', '< 0.0001', '1')
@@ -191,7 +191,7 @@ def p_text(p: float) -> str:
 
 
 def p_equals(p: float) -> str:
-    """`p = 0.012`, or `p < 0.0001`.
+    """Format a p-value with its symbol: `p = 0.012`, or `p < 0.0001`.
 
     >>> p_equals(0.0123), p_equals(4e-12)
     ('p = 0.012', 'p < 0.0001')
@@ -199,8 +199,17 @@ def p_equals(p: float) -> str:
     return f"p = {p_text(p)}".replace("= <", "<")
 
 
+def list_choices(names: Sequence[str]) -> str:
+    """Join the names of which one can be chosen.
+
+    >>> list_choices(["a", "b", "c"])
+    'a, b or c'
+    """
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
 def few(names: Sequence[str], most: int) -> str:
-    """The first names, and how many more there are.
+    """List the first names, and how many more there are.
 
     >>> few(["a", "b", "c"], 3), few(["a", "b", "c"], 2)
     ('a, b, c', 'a, b and 1 more')
@@ -211,10 +220,10 @@ def few(names: Sequence[str], most: int) -> str:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Linear algebra and trees run in the calling thread alone, whatever the machine has.
+    """Run linear algebra and trees in the calling thread alone, while the context lasts.
 
-    Trees count their threads for each caller. Linear algebra has one number for the process: of several Python threads
-    at once, the first sets and restores it.
+    Trees count their threads per caller. Linear algebra has one setting for the process: of several Python threads, the
+    first sets and restores it.
 
     >>> with one_thread():
     ...     pass
@@ -226,7 +235,7 @@ def one_thread() -> Iterator[None]:
 class Bar:
     """A progress bar; on a terminal (or with `show=True`) it appears after two seconds, or after `patience`.
 
-    With a `unit` it says how many of these are done in a second; those `done` before do not count for that.
+    With a `unit` it shows the rate per second; those `done` before are not counted in the rate.
     """
 
     def __init__(
@@ -243,7 +252,7 @@ class Bar:
         return self
 
     def advance(self, steps: int = 1) -> None:
-        """Some more steps are done."""
+        """Count further steps as done."""
         self.done += steps
         if self.bar is None and self.wanted and time.monotonic() - self.start > self.patience:
             self._open()
@@ -260,7 +269,7 @@ class Bar:
         rate = (TextColumn("{task.fields[rate]}"),) if self.unit else ()
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *rate, TimeRemainingColumn())
         console = Console(stderr=True)
-        # A terminal is left clean; a log keeps the last state.
+        # The bar disappears from a terminal; a log keeps its last state.
         bar = Progress(*columns, console=console, transient=console.is_terminal)
         self.task = bar.add_task(self.label, total=self.total, completed=self.done, rate="")
         bar.start()

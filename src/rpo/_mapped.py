@@ -1,4 +1,4 @@
-"""Arrays that live in a file: rows are read and written a block at a time, and memory holds what is in use."""
+"""Arrays that live in a file, read and written in blocks of rows."""
 
 import os
 import tempfile
@@ -14,7 +14,7 @@ BLOCK = 1 << 16  # rows at a time
 
 
 def blocks(rows: int) -> Iterator[slice]:
-    """The rows in blocks.
+    """Return slices of the rows in blocks.
 
     >>> [(part.start, part.stop) for part in blocks(100_000)]
     [(0, 65536), (65536, 100000)]
@@ -23,7 +23,7 @@ def blocks(rows: int) -> Iterator[slice]:
 
 
 def is_mapped(array: object) -> bool:
-    """Whether an array is a view of a file.
+    """Return whether an array is a view of a file.
 
     >>> is_mapped(np.zeros(3)), is_mapped(on_disk((3, 2), np.float32)[1:])
     (False, True)
@@ -36,9 +36,9 @@ def is_mapped(array: object) -> bool:
 
 
 def on_disk(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """An array of zeros in a nameless file of the temporary folder (`TMPDIR`), which goes when the array goes.
+    """Create an array of zeros in a nameless file of the temporary folder (`TMPDIR`), deleted with the array.
 
-    The space is taken at once: a disk that fills up later would end the process without a word.
+    The space is reserved at once: a full disk would otherwise kill the process later, without a message.
     """
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
     try:

@@ -10,16 +10,17 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rpo._io import AskedTask, Grouping, Show, Task, one_thread
-from rpo._judging.arguments import prepared, row_weights, unit_codes
+from rpo._judging.arguments import prepare_arguments
 from rpo._judging.evidence import look, told
 from rpo._judging.judgement import Judgement
-from rpo._stats.ridge import Array
+from rpo._public import public
 from rpo._table.table import FEWEST_ROWS, Table
 from rpo.exceptions import InputError
 
 __all__ = ["Quality", "judge", "quality"]
 
 
+@public
 class Quality(Judgement):
     __doc__ = Judgement.__doc__
 
@@ -38,6 +39,7 @@ class Quality(Judgement):
         write_report(self, Path(path), title=title)
 
 
+@public
 def quality(
     X: ArrayLike | pd.DataFrame,
     y: ArrayLike | None = None,
@@ -108,18 +110,28 @@ def quality(
     >>> print(*found.domains[["domain", "n", "noisy"]].iloc[0])
     c 100 True
     """
-    ready, kept, total = prepared(X, y, domains, target, domain, strata, task, unit, drop, category)
-    weight = np.ones(total) if sample_weight is None else row_weights(sample_weight, total)
-    if (counted := int((weight[kept] > 0).sum())) < FEWEST_ROWS:
+    ready, total = prepare_arguments(
+        X,
+        y,
+        domains,
+        target=target,
+        domain=domain,
+        strata=strata,
+        unit=unit,
+        sample_weight=sample_weight,
+        drop=drop,
+        task=task,
+        category=category,
+    )
+    counted = len(ready.y) if ready.weight is None else int((ready.weight > 0).sum())
+    if counted < FEWEST_ROWS:
         raise InputError(f"only {counted} rows have a target and a positive weight: at least {FEWEST_ROWS} are needed")
-    units = None if unit is None else unit_codes(X, unit, total, "unit")[kept]
+    kept = np.isin(np.arange(1, total + 1), ready.row)
     found = judge(
         ready,
         grouping=grouping,
         estimator=estimator,
         predictions=None if predictions is None else np.asarray(predictions)[kept],
-        weight=weight[kept],
-        unit=units,
         random_state=random_state,
         progress=verbose,
     )
@@ -135,19 +147,15 @@ def judge(
     grouping: Grouping = "auto",
     estimator: Any = "auto",
     predictions: NDArray[Any] | None = None,
-    weight: Array | None = None,
-    unit: NDArray[np.intp] | None = None,
     random_state: int = 0,
     progress: Show = "auto",
 ) -> Quality:
-    """The quality of a table that was prepared before; `weight` has one number per prepared row."""
+    """Judge a table that was prepared before."""
     seen = look(
         ready,
         grouping=grouping,
         estimator=learner_of(estimator, ready.task),
         predictions=predictions,
-        weight=weight,
-        unit=unit,
         random_state=random_state,
         progress=progress,
     )

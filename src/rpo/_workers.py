@@ -1,4 +1,4 @@
-"""Work shared among processes of this machine: one that dies is replaced, and what it had is done by another."""
+"""Work shared among processes of this machine; one that dies is replaced, and its piece is repeated."""
 
 import os
 import threading
@@ -9,16 +9,16 @@ from typing import TypeVar
 
 from rpo.exceptions import TrainingError
 
-ALONE = 2  # deaths after which pieces are done one at a time, so that what kills a worker takes no other with it
-MOST_DEATHS = 4  # of workers, one after another, without a piece of work that was finished
+ALONE = 2  # deaths after which pieces are done one at a time, so that one that kills its worker is found
+MOST_DEATHS = 4  # deaths of workers in a row, without a finished piece
 Piece = TypeVar("Piece")
 Done = TypeVar("Done")
 
 
 def shared(work: Callable[[Piece], Done], pieces: Sequence[Piece], jobs: int) -> Iterator[tuple[int, Done]]:
-    """Each piece's number and what `work` makes of it, in the order in which they come; `jobs` processes at the most.
+    """Apply `work` to pieces in up to `jobs` processes; yield the number and result of each as it completes.
 
-    Processes talk through pipes: nothing listens on a network. One job is this process itself.
+    Processes communicate through pipes, not the network. One job runs in this process.
 
     >>> sorted(shared(abs, [-1, -2], jobs=1))
     [(0, 1), (1, 2)]
@@ -31,9 +31,9 @@ def shared(work: Callable[[Piece], Done], pieces: Sequence[Piece], jobs: int) ->
 
     left, deaths = dict(enumerate(pieces)), 0
     while left:
-        some = dict(left) if deaths < ALONE else dict([next(iter(left.items()))])
+        todo = dict(left) if deaths < ALONE else dict([next(iter(left.items()))])
         try:
-            for place, done in _pool(work, some, jobs):
+            for place, done in _pool(work, todo, jobs):
                 del left[place]
                 deaths = 0
                 yield place, done
@@ -44,7 +44,7 @@ def shared(work: Callable[[Piece], Done], pieces: Sequence[Piece], jobs: int) ->
                     f"{MOST_DEATHS} worker processes were killed one after another, perhaps for lack of memory: "
                     "the same command continues; use fewer --jobs"
                 ) from None
-            for place in [place for place in some if place in left][:jobs]:  # what it may have died of waits
+            for place in [place for place in todo if place in left][:jobs]:  # the suspects go last
                 left[place] = left.pop(place)
 
 
@@ -52,14 +52,14 @@ def _pool(work: Callable[[Piece], Done], pieces: dict[int, Piece], jobs: int) ->
     from joblib import Parallel, delayed, parallel_config
 
     with parallel_config(backend="loky", inner_max_num_threads=1), warnings.catch_warnings():
-        # A worker that has grown is replaced by a fresh one, and nothing is lost.
+        # A worker that has grown is replaced, and nothing is lost.
         warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
         pool = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
-        yield from pool(delayed(_one)(work, place, piece, os.getpid()) for place, piece in pieces.items())
+        yield from pool(delayed(_run_piece)(work, place, piece, os.getpid()) for place, piece in pieces.items())
 
 
-def _one(work: Callable[[Piece], Done], place: int, piece: Piece, parent: int) -> tuple[int, Done]:
-    """One piece, in a worker that does not outlive the process it works for."""
+def _run_piece(work: Callable[[Piece], Done], place: int, piece: Piece, parent: int) -> tuple[int, Done]:
+    """Apply the work to one piece, in a worker that does not outlive its parent process."""
     _watch(parent)
     return place, work(piece)
 

@@ -1,25 +1,25 @@
-"""What can go wrong, each with one line that says what, where, and what to do."""
+"""Exceptions and warnings; each message is one line that says what, where, and what to do."""
 
 
 class RPOError(Exception):
-    """Everything that this package raises or warns of by itself."""
+    """Base of all exceptions and warnings of this package."""
 
 
 class InputError(RPOError, ValueError):
-    """Something the user gave cannot be used; the message is one line and says what to do."""
+    """Raised if an argument or input file cannot be used; the message says what to do."""
 
 
 class TrainingError(RPOError, RuntimeError):
-    """Training stopped; the message names the step and the term of the loss."""
+    """Raised if training stops; the message names the step and the term of the loss."""
 
 
 class OneDomainWarning(RPOError, UserWarning):
-    """There is one training domain only, so nothing can be learned about what differs between domains."""
+    """Issued if there is only one training domain, so that no difference between domains can be learned."""
 
 
 class OneRowWarning(RPOError, UserWarning):
-    """A domain has one row in a step, too few for the split estimate of its IRM penalty: the domain has none."""
+    """Issued if a domain has one row in a step: its IRM penalty, estimated from two halves, is then zero."""
 
 
 class CollapseWarning(RPOError, UserWarning):
-    """The IRM penalty is strong enough for the all-zero model to be a minimum of the loss."""
+    """Issued if the IRM penalty is so strong that predicting zero everywhere is a minimum of the loss."""

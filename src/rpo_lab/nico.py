@@ -40,12 +40,12 @@ PIXEL_TIE = LADDER[0]  # from pixels ERM falls by far more than that at once
 
 
 def stand_in(**options: object) -> DataSpec:
-    """The photos that anybody has."""
+    """Return the photos that anybody has."""
     return DataSpec.model_validate({"name": "photos", "options": options})
 
 
 def with_options(data: DataSpec, **options: object) -> DataSpec:
-    """The same data with further options.
+    """Return the same data with further options.
 
     >>> with_options(stand_in(), setting=13).options
     {'setting': 13}
@@ -54,12 +54,12 @@ def with_options(data: DataSpec, **options: object) -> DataSpec:
 
 
 def tie_options(tie: Tie) -> dict[str, object]:
-    """Options of the data for a tie."""
+    """Return the options of the data for a tie."""
     return {"ties": list(tie[:2]), "test_tie": tie[2]}
 
 
 def heads(data: DataSpec, profile: str, seeds: int | None = None, *, leave_one_out: bool = False) -> list[View]:
-    """An MLP on the features of a frozen backbone: every method, with equal tuning, and to the letter.
+    """Compare every method by an MLP on the features of a frozen backbone, with equal tuning and to the letter.
 
     >>> [(view.name, len(view.study.rows)) for view in heads(stand_in(), "quick")]
     [('photos', 31), ('photos-literal', 33)]
@@ -90,7 +90,7 @@ def heads(data: DataSpec, profile: str, seeds: int | None = None, *, leave_one_o
 
 
 def through(data: DataSpec, profile: str, seeds: int | None = None) -> View:
-    """A small network of convolutions from the pixels on, the Lipschitz term through all of it: a few methods, untuned.
+    """Compare a few methods, untuned, by a small network of convolutions, the Lipschitz term through all of it.
 
     >>> [row.label for row in through(stand_in(), "quick").study.rows]
     ['ERM + l2', 'ERM + lip', 'IRM + lip', 'RPO', 'RPO, penalties permuted']
@@ -112,7 +112,7 @@ def through(data: DataSpec, profile: str, seeds: int | None = None) -> View:
 
 
 def ladders(profile: str, seeds: int | None = None, data: DataSpec | None = None) -> dict[str, Study]:
-    """ERM at home and in the test domain as the tie grows, on features and (the first tie) from pixels; clean data.
+    """Test ERM at home and away as the tie grows, on features and (the first tie) from pixels; clean data.
 
     >>> {name: len(study.rows) for name, study in ladders("quick").items()}
     {'features': 9, 'pixels': 1}
@@ -138,7 +138,7 @@ def _words(tie: Tie) -> str:
 
 
 def ladder_lines(studies: Mapping[str, Study], records: Mapping[str, Record]) -> list[str]:
-    """A Markdown table of the ladder: what ERM scores at home and away, and whether it falls clearly."""
+    """Write the ladder as a Markdown table: what ERM scores at home and away, and whether it falls clearly."""
     lines = [
         "| inputs | tie in training → test | training domains | test domain | difference | paired p |",
         "|---|---|---:|---:|---:|---:|",
@@ -157,9 +157,9 @@ def ladder_lines(studies: Mapping[str, Study], records: Mapping[str, Record]) ->
 
 
 def _accuracies(study: Study, row: Row, setting: Setting, records: Mapping[str, Record]) -> dict[int, float]:
-    found = {}
+    accuracies = {}
     for seed in study.seeds:
         measured = records[study.candidates(row, setting, seed)[0].digest].measured
         if measured is not None:
-            found[seed] = measured.test[setting.test][setting.metric]
-    return found
+            accuracies[seed] = measured.test[setting.test][setting.metric]
+    return accuracies

@@ -1,7 +1,5 @@
 """The penalties that RPO finds: η by domain, ρ by domain and digit, beside the setting they are found in."""
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +20,7 @@ from rpo_lab.runner.drawing import WIDTH
 from rpo_lab.runner.figures import MOST_PANELS
 from rpo_lab.runner.page import link, put
 from rpo_lab.runner.problems import load
+from rpo_lab.runner.render import csv_text, markdown
 from rpo_lab.runner.specification import DataSpec
 from rpo_lab.runner.study import get_profile
 
@@ -78,7 +77,7 @@ Kept = dict[str, dict[str, Any]]
 
 
 def name_of(number: int, seed: int, steps: int, digits: str) -> str:
-    """What the penalties of a setting and seed are kept under.
+    """Return the name that the penalties of a setting and seed are kept under.
 
     >>> name_of(1, 0, 200, "sklearn").partition(": ")[2]
     'setting 1 of sklearn, seed 0, 200 steps'
@@ -96,7 +95,7 @@ def train_penalties(number: int, seed: int, steps: int, digits: str = "mnist") -
 
 
 def find_penalties(number: int, seeds: Sequence[int], steps: int, digits: str = "mnist") -> FoundPenalties:
-    """The penalties of one setting, each seed trained."""
+    """Train the penalties of one setting, each seed."""
     return _together(number, [train_penalties(number, seed, steps, digits) for seed in seeds])
 
 
@@ -113,7 +112,7 @@ def penalties(
     digits: str = "mnist",
     progress: Show = "auto",
 ) -> Kept:
-    """The penalties of some settings, by name.
+    """Train the penalties of several settings; return them by name.
 
     >>> kept = penalties([1], seeds=2, digits="sklearn", progress=False)
     >>> found = found_in(kept, [1], seeds=2, digits="sklearn")[0]
@@ -137,7 +136,7 @@ def penalties(
 def found_in(
     kept: Kept, numbers: Sequence[int], profile: str = "quick", *, seeds: int | None = None, digits: str = "mnist"
 ) -> list[FoundPenalties]:
-    """What is kept, setting by setting; what is not there, or is something else, is an error."""
+    """Return what is kept, setting by setting; raise an error if it is not there, or is something else."""
     size = get_profile(PROFILES, profile, seeds)
     names = {n: [name_of(n, seed, size.steps, digits) for seed in range(size.seeds)] for n in numbers}
     if missing := [name for some in names.values() for name in some if name not in kept]:
@@ -151,9 +150,9 @@ def found_in(
         raise InputError("the records do not contain penalties: use those of this study") from None
 
 
-def lines_of(found: Sequence[FoundPenalties]) -> list[dict[str, Any]]:
-    """A line for each setting: means and deviations of η, mean ρ of bad and good cells, in how many seeds they show."""
-    lines = []
+def lines_of(found: Sequence[FoundPenalties]) -> list[dict[str, str]]:
+    """Return a line for each setting: means and deviations of η, mean ρ of bad and good cells, how often they show."""
+    lines: list[dict[str, str]] = []
     for one in found:
         n = len(one.eta)
         domain = one.domain_found
@@ -178,30 +177,26 @@ def _deviation(values: NDArray[np.float64]) -> str:
 
 
 def to_csv(found: Sequence[FoundPenalties]) -> str:
-    """One line for each setting, seed, domain and digit."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["setting", "seed", "domain", "digit", "bad", "eta", "rho"])
-    for one in found:
-        for seed, e, k in np.ndindex(one.rho.shape):
-            values = (f"{one.eta[seed, e]:.6g}", f"{one.rho[seed, e, k]:.6g}")
-            writer.writerow([one.setting.number, seed, e, k, int(one.bad[e, k]), *values])
-    return text.getvalue()
+    """Return one line for each setting, seed, domain and digit."""
+    lines = [
+        [one.setting.number, seed, e, k, int(one.bad[e, k]), f"{one.eta[seed, e]:.6g}", f"{one.rho[seed, e, k]:.6g}"]
+        for one in found
+        for seed, e, k in np.ndindex(one.rho.shape)
+    ]
+    return csv_text(["setting", "seed", "domain", "digit", "bad", "eta", "rho"], lines)
 
 
 def put_on_page(page: "Path", found: Sequence[FoundPenalties], command: str, figure: "Path | None") -> None:
-    """The lines as a table, and the figure if there is one."""
+    """Put the lines on a page as a table, and the figure if there is one."""
     lines = lines_of(found)
-    heads = list(lines[0])
-    parts = [f"Made by `{command}`.", "", f"| {' | '.join(heads)} |", f"|---|{'---:|' * (len(heads) - 1)}"]
-    parts += [f"| {' | '.join(str(value) for value in line.values())} |" for line in lines]
+    blocks = [f"Made by `{command}`.", markdown(list(lines[0]), (list(line.values()) for line in lines))]
     if figure is not None:
-        parts += ["", f"![The penalties found]({link(figure, page)})", "", CAPTION]
-    put(page, "penalties" if figure is not None else "penalties-all", "\n".join(parts))
+        blocks += [f"![The penalties found]({link(figure, page)})", CAPTION]
+    put(page, "penalties" if figure is not None else "penalties-all", "\n\n".join(blocks))
 
 
 def penalties_figure(found: Sequence[FoundPenalties]) -> "Figure":
-    """A panel a setting: ρ of each domain and digit, mean of seeds, bad cells framed; η of each domain beside it."""
+    """Draw a panel a setting: mean ρ of each domain and digit, bad cells framed; η of each domain beside it."""
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
 

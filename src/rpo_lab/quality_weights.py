@@ -7,14 +7,14 @@ from itertools import product
 
 from pydantic import JsonValue
 
-from rpo._stats.significance import LEVELS, SURE, compare, holm, paired_interval
+from rpo._stats.significance import LEVELS, SURE, holm, paired_interval
 from rpo.exceptions import InputError
 from rpo_lab.runner.figures import View
 from rpo_lab.runner.metrics import METRICS
 from rpo_lab.runner.results import Results
 from rpo_lab.runner.specification import DataSpec, Judged, Number, Training
 from rpo_lab.runner.study import Profile, Row, Setting, Study, get_profile
-from rpo_lab.runner.words import listed
+from rpo_lab.runner.words import is_worse, listed
 from rpo_lab.table1 import UNFLAGGED
 
 WEIGHTS, PERMUTED, UNIFORM, KNOWN = "RPO-weights", "weights permuted", "weights uniform", "weights by the true noise"
@@ -40,10 +40,10 @@ FLIPS = {30: (0.3, 0.25), 50: (0.5, 0.4)}
 
 
 def rows(methods: str = "all", kind: str = "before") -> tuple[Row, ...]:
-    """The network on judged rows, its two controls, and IRM + lip ('main'); beside them the same network with the true
-    noise, and other methods ('all').
+    """Return the network on judged rows, its two controls, and IRM + lip ('main').
 
-    The controls of the weights lack the same features. Where nothing is noisy there is no true noise to know.
+    Beside them the same network with the true noise, and other methods ('all'). The controls of the weights lack the
+    same features. Where nothing is noisy there is no true noise to know.
     """
     grid = ({"eta": DIGITS_ETA if kind == "digits" else ETA},)
 
@@ -68,7 +68,7 @@ def rows(methods: str = "all", kind: str = "before") -> tuple[Row, ...]:
 
 
 def settings(kind: str, noisy: str = "all") -> tuple[Setting, ...]:
-    """The columns of one kind of corruption; `noisy` names shares of bad cells in per cent, of kinds that have several.
+    """Return the columns of one kind of corruption; `noisy` names per cents of bad cells, of kinds that have several.
 
     >>> [setting.label for setting in settings("plain", "10,50")][:3]
     ['Cigar 10 %', 'Cigar 50 %', 'Wage 10 %']
@@ -100,9 +100,8 @@ def _radon() -> Iterator[Setting]:
 def _corrupted(**kind: JsonValue) -> Iterator[Setting]:
     for table, (percent, (share, noise, keep)) in product(("cigar", "wage"), SEVERITY.items()):
         options = {"quality": "cells", "bad_share": share, "label_noise": noise, "keep": keep, **kind}
-        yield Setting(
-            f"{table.title()} {percent} %", _confounded(table, **options), panel=table.title(), mark=f"{percent} %"
-        )
+        panel, mark = table.title(), f"{percent} %"
+        yield Setting(f"{panel} {mark}", _confounded(table, **options), panel=panel, mark=mark)
 
 
 def _digits() -> Iterator[Setting]:
@@ -119,29 +118,10 @@ def _digits() -> Iterator[Setting]:
         yield Setting(f"{words} {percent} %", data, metric="accuracy", panel=panel, mark=f"{mark}{percent} %")
 
 
-def _fresh() -> Iterator[Setting]:
-    """Other numbers of strata and domains, and weak noise; not looked at before the first freeze of version 0.1."""
-    bad: dict[str, JsonValue] = {"quality": "cells", "keep": 1.0}
-    before: dict[str, JsonValue] = {**bad, "label_noise_first": True}
-    kinds: dict[str, dict[str, JsonValue]] = {
-        "eight strata": {**before, "n_strata": 8, "bad_share": 0.4, "label_noise": 2.0},
-        "five domains": {**before, "slopes": [1.0, 0.8, 0.6, 0.4, 0.2], "bad_share": 0.2, "label_noise": 2.0},
-        "no spurious": {**bad, "columns": "causal", "bad_share": 0.4, "label_noise": 1.0, "keep": 0.5},
-    }
+def _confirming(kinds: Mapping[str, Mapping[str, JsonValue]]) -> Iterator[Setting]:
     for table, (words, options) in product(("cigar", "wage"), kinds.items()):
-        yield Setting(f"{table.title()}, {words}", _confounded(table, **options), panel=table.title(), mark=words)
-
-
-def _new() -> Iterator[Setting]:
-    """More confounders, or cells scarce and noisy; not looked at before the last freeze of version 0.1."""
-    bad: dict[str, JsonValue] = {"quality": "cells"}
-    four: dict[str, JsonValue] = {"slopes": [0.9, 0.7, 0.5, 0.2], "confounders": 3, "label_noise_first": True}
-    kinds: dict[str, dict[str, JsonValue]] = {
-        "four domains": {**bad, **four, "bad_share": 0.25, "label_noise": 2.5, "keep": 1.0},
-        "scarce and noisy": {**bad, "columns": "causal", "bad_share": 0.4, "label_noise": 2.0, "keep": 0.3},
-    }
-    for table, (words, options) in product(("cigar", "wage"), kinds.items()):
-        yield Setting(f"{table.title()}, {words}", _confounded(table, **options), panel=table.title(), mark=words)
+        data = _confounded(table, quality="cells", **options)
+        yield Setting(f"{table.title()}, {words}", data, panel=table.title(), mark=words)
 
 
 def _natural() -> Iterator[Setting]:
@@ -157,6 +137,30 @@ def _confounded(table: str, **options: JsonValue) -> DataSpec:
     return DataSpec(name="confounded", options={"table": table, **options})
 
 
+# Other numbers of strata and domains, and weak noise; not looked at before the first freeze of version 0.1.
+FRESH: Mapping[str, Mapping[str, JsonValue]] = {
+    "eight strata": {"label_noise_first": True, "n_strata": 8, "bad_share": 0.4, "label_noise": 2.0, "keep": 1.0},
+    "five domains": {
+        "label_noise_first": True,
+        "slopes": [1.0, 0.8, 0.6, 0.4, 0.2],
+        "bad_share": 0.2,
+        "label_noise": 2.0,
+        "keep": 1.0,
+    },
+    "no spurious": {"columns": "causal", "bad_share": 0.4, "label_noise": 1.0, "keep": 0.5},
+}
+# More confounders, or cells scarce and noisy; not looked at before the last freeze of version 0.1.
+NEW: Mapping[str, Mapping[str, JsonValue]] = {
+    "four domains": {
+        "label_noise_first": True,
+        "slopes": [0.9, 0.7, 0.5, 0.2],
+        "confounders": 3,
+        "bad_share": 0.25,
+        "label_noise": 2.5,
+        "keep": 1.0,
+    },
+    "scarce and noisy": {"columns": "causal", "bad_share": 0.4, "label_noise": 2.0, "keep": 0.3},
+}
 SETTINGS: Mapping[str, Callable[[], Iterator[Setting]]] = {
     "before": partial(_corrupted, label_noise_first=True),
     "plain": partial(_corrupted, columns="causal"),
@@ -164,8 +168,8 @@ SETTINGS: Mapping[str, Callable[[], Iterator[Setting]]] = {
     "clean": _clean,
     "radon": _radon,
     "digits": _digits,
-    "fresh": _fresh,
-    "new": _new,
+    "fresh": partial(_confirming, FRESH),
+    "new": partial(_confirming, NEW),
     "natural": _natural,
 }
 KINDS = {
@@ -190,7 +194,7 @@ def quality_weights(
     noisy: str = "all",
     methods: str = "all",
 ) -> list[View]:
-    """One view a kind of corruption.
+    """Make one view a kind of corruption.
 
     >>> [view.name for view in quality_weights()][:3]
     ['quality-weights-before', 'quality-weights-plain', 'quality-weights-after']
@@ -228,7 +232,7 @@ def quality_weights(
 
 
 def summary(results: Results) -> list[str]:
-    """What the weights gain over their controls and over IRM + lip, each comparison corrected for all of its kind."""
+    """Say what the weights gain over their controls and over IRM + lip, corrected for all comparisons of their kind."""
     sure = _sure(results)
     return [
         _held(results, sure),
@@ -243,53 +247,41 @@ Sure = Mapping[tuple[str, str], float | None]
 
 def _sure(results: Results) -> Sure:
     """p of each rival and column, paired over the seeds that both have, corrected by Holm."""
-    found: dict[tuple[str, str], float | None] = {}
-    for rival, setting in product(RIVALS, results.study.settings):
-        own, other = results.cell(WEIGHTS, setting.label).values, results.cell(rival, setting.label).values
-        found[rival, setting.label] = compare(other, own).p_paired
-    return dict(zip(found, holm(list(found.values())), strict=True))
-
-
-def _better(results: Results, rival: str, setting: Setting) -> bool:
-    own, other = results.cell(WEIGHTS, setting.label).mean, results.cell(rival, setting.label).mean
-    return own > other if METRICS[setting.metric].larger_is_better else own < other
+    places = [(rival, setting.label) for rival, setting in product(RIVALS, results.study.settings)]
+    comparisons = (results.cell(*place).comparison for place in places)
+    return dict(zip(places, holm([other.p_paired if other else None for other in comparisons]), strict=True))
 
 
 def _held(results: Results, p: Sure) -> str:
-    """How many of the comparisons hold at the paper's strictest level, over each rival where some do not."""
+    """Count the comparisons that hold at the paper's strictest level, over each rival where some do not."""
     level, columns = LEVELS[0][0], results.study.settings
-    sure = [
-        (rival, s) for rival, s in product(RIVALS, columns) if (one := p[rival, s.label]) is not None and one < level
-    ]
-    held = [rival for rival, setting in sure if _better(results, rival, setting)]
+    places = [(rival, s) for rival, s in product(RIVALS, columns) if _below(p[rival, s.label], level)]
+    held = [rival for rival, setting in places if is_worse(results.cell(rival, setting.label), setting)]
     parts = [f"than {rival} in {held.count(rival)} of {len(columns)}" for rival in RIVALS]
-    worse = len(sure) - len(held)
     return (
         f"{WEIGHTS}: better with p < {level} in {len(held)} of {len(p)} comparisons"
-        f"{f' ({listed(parts)})' if len(held) < len(p) else ''}, worse in {worse} (paired over seeds, Holm correction "
-        "for all of them)."
+        f"{f' ({listed(parts)})' if len(held) < len(p) else ''}, worse in {len(places) - len(held)} (paired over "
+        "seeds, Holm correction for all of them)."
     )
+
+
+def _below(p: float | None, level: float) -> bool:
+    return p is not None and p < level
 
 
 def _against(results: Results, rival: str, p: Sure) -> str:
-    better: list[str] = []
-    worse: list[str] = []
-    level: list[str] = []
+    groups: dict[str, list[str]] = {"better": [], "worse": [], "undecided": []}
     for setting in results.study.settings:
         own, other = results.cell(WEIGHTS, setting.label), results.cell(rival, setting.label)
-        sure = p[rival, setting.label]
-        show, said = METRICS[setting.metric].text, "" if sure is None else f", p = {sure:.2g}"
-        text = f"{setting.label} ({show(own.mean)} against {show(other.mean)}{said})"
-        group = level if sure is None or sure >= SURE else better if _better(results, rival, setting) else worse
-        group.append(text)
-    return (
-        f"{WEIGHTS} compared with {rival}: better on {listed(better)}; worse on {listed(worse)}; "
-        f"undecided on {listed(level)}."
-    )
+        sure, show = p[rival, setting.label], METRICS[setting.metric].text
+        group = ("better" if is_worse(other, setting) else "worse") if _below(sure, SURE) else "undecided"
+        chance = "" if sure is None else f", p = {sure:.2g}"
+        groups[group].append(f"{setting.label} ({show(own.mean)} against {show(other.mean)}{chance})")
+    return f"{WEIGHTS} compared with {rival}: {'; '.join(f'{name} on {listed(on)}' for name, on in groups.items())}."
 
 
 def _interval(results: Results, setting: Setting) -> str:
-    """The ratio to uniform weights with its 95 % interval over seeds, taken of logarithms: no error is below zero."""
+    """Compute the ratio to uniform weights and its 95 % interval over seeds, of logarithms: no error is below zero."""
     own, other = (
         {seed: math.log(max(value, 1e-9)) for seed, value in results.cell(label, setting.label).values.items()}
         for label in (WEIGHTS, UNIFORM)
@@ -303,7 +295,7 @@ def _interval(results: Results, setting: Setting) -> str:
 
 
 def _changes(results: Results) -> str:
-    """The change of the figure of RPO-weights when a control stands in, mean over columns."""
+    """Compute the change of the figure of RPO-weights when a control stands in, mean over columns."""
     changes = []
     for row in results.study.rows:
         if row.section == CONTROLS:

@@ -5,8 +5,6 @@ small digits, all of them or a balanced half, are run by RPO, its halves, its co
 paired over seeds, and p-values corrected by Holm for all comparisons of a metric.
 """
 
-import csv
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,17 +16,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import JsonValue
 
-from rpo._stats.significance import SURE, compare, holm
-from rpo.exceptions import InputError
+from rpo._stats.significance import SURE, holm
 from rpo_lab.cmnist import BATCH, FAIR, HIDDEN, LIP, PEN, PERMUTED, RPO, SAME_FORM, UNIFORM, comparison, fair, literal
-from rpo_lab.runner.drawing import FAINT, INKS, WIDTH
+from rpo_lab.runner.drawing import FAINT, INKS, WIDTH, show_rows
+from rpo_lab.runner.page import fold, link, made_by, put
+from rpo_lab.runner.render import csv_text, markdown
 from rpo_lab.runner.results import make_results, seeds_text
 from rpo_lab.runner.selection import get_rule
 from rpo_lab.runner.specification import DataSpec, Run, Training
 from rpo_lab.runner.store import Record
-from rpo_lab.runner.study import Row, Setting, Study
+from rpo_lab.runner.study import Row, Setting, Study, get_profile
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.figure import Figure
 
 IRM = "IRM + lip"
@@ -43,8 +44,12 @@ class Factor:
     name: str
     levels: Mapping[str, JsonValue]
 
+    def level(self, reading: "Reading") -> JsonValue:
+        """Return the value that a reading has for it."""
+        return self.levels[dict(reading)[self.name]]
+
     def first(self, count: int) -> "Factor":
-        """The same with fewer levels."""
+        """Return the same factor with fewer levels."""
         return Factor(self.name, dict(list(self.levels.items())[:count]))
 
 
@@ -129,21 +134,17 @@ class Readings:
     def every(self) -> list[Reading]:
         """Every reading once, or every one of the half."""
         names = [factor.name for factor in self.factors]
-        found = [tuple(zip(names, levels, strict=True)) for levels in product(*(f.levels for f in self.factors))]
-        return [reading for reading in found if not (self.half and self._odd(reading))]
+        every = [tuple(zip(names, levels, strict=True)) for levels in product(*(f.levels for f in self.factors))]
+        return [reading for reading in every if not (self.half and self._odd(reading))]
 
     def _odd(self, reading: Reading) -> bool:
         first = {factor.name: next(iter(factor.levels)) for factor in self.factors}
         return sum(name in HALVED and level != first[name] for name, level in reading) % 2 == 1
 
-    def level(self, factor: Factor, reading: Reading) -> JsonValue:
-        """The value that a reading has for a factor."""
-        return next(f for f in self.factors if f.name == factor.name).levels[dict(reading)[factor.name]]
-
     @cached_property
     def studies(self) -> dict[tuple[str, str], Study]:
         """By the labels of steps and form; forms that differ only in what is chosen share their runs."""
-        steps, forms = (next(f for f in self.factors if f.name == one.name) for one in (STEPS, FORM))
+        *_, steps, forms = self.factors
         return {
             (count, form): self._study(count, int(str(steps.levels[count])), str(rule))
             for count, (form, rule) in product(steps.levels, forms.levels.items())
@@ -153,11 +154,11 @@ class Readings:
         settings: dict[str, Setting] = {}
         chosen = [reading for reading in self.every if dict(reading)[STEPS.name] == count]
         for reading, metric in product(chosen, METRICS):
-            options = {OPTIONS[f.name]: self.level(f, reading) for f in FACTORS if f.name in OPTIONS}
+            options = {OPTIONS[f.name]: f.level(reading) for f in FACTORS if f.name in OPTIONS}
             # The same training, whether or not test labels are turned.
             data = DataSpec(name="colored-twice", options={"digits": "sklearn", **options})
             label = label_of(reading, metric)
-            settings[label] = Setting(label, data, test=str(self.level(NOISE, reading)), metric=metric)
+            settings[label] = Setting(label, data, test=str(NOISE.level(reading)), metric=metric)
         return Study(
             name="readings",
             rows=rows(rule),
@@ -168,7 +169,7 @@ class Readings:
         )
 
     def runs(self) -> list[Run]:
-        """Every run once."""
+        """Return every run once."""
         return list({run.digest: run for study in self.studies.values() for run in study.runs()}.values())
 
     def compared(self, records: Mapping[str, Record]) -> list[Compared]:
@@ -177,21 +178,21 @@ class Readings:
             key: make_results(study, records, get_rule(self._rule(key[1])), title=TITLE)
             for key, study in self.studies.items()
         }
-        found = []
+        comparisons = []
         for metric in METRICS:
             places = []
             for reading in self.every:
                 key = dict(reading)[STEPS.name], dict(reading)[FORM.name]
                 setting = label_of(reading, metric)
                 own = tables[key].cell(RPO, setting)
-                for rival in RIVALS[self._rule(key[1])]:
-                    places.append((reading, rival, own, tables[key].cell(rival, setting)))
-            p = [compare(other.values, own.values).p_paired for *_, own, other in places]
-            found += [
+                rivals = ((rival, tables[key].cell(rival, setting)) for rival in RIVALS[self._rule(key[1])])
+                places += [(reading, rival, own, other) for rival, other in rivals]
+            p = [other.comparison.p_paired if other.comparison else None for *_, other in places]
+            comparisons += [
                 Compared(reading, rival, metric, own.mean, other.mean, alone, sure)
                 for (reading, rival, own, other), alone, sure in zip(places, p, holm(p), strict=True)
             ]
-        return found
+        return comparisons
 
     def _rule(self, form: str) -> str:
         return str(FORM.levels[form])
@@ -208,69 +209,69 @@ def rows(rule: str) -> tuple[Row, ...]:
 
 
 def label_of(reading: Reading, metric: str) -> str:
-    """The reading of the data, whatever the steps and the form, and what is measured."""
+    """Name the reading of the data, whatever the steps and the form, and what is measured."""
     return ", ".join([*(f"{name}: {level}" for name, level in reading if name not in (STEPS.name, FORM.name)), metric])
 
 
 def readings(profile: str = "quick", *, seeds: int | None = None) -> Readings:
-    """All readings of a profile.
+    """Return all readings of a profile.
 
     >>> study = readings("quick")
     >>> len(study.every), len(study.runs())
     (12, 96)
     """
-    if profile not in PROFILES:
-        raise InputError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
-    if seeds is not None and seeds < 2:
-        raise InputError(f"seeds must be at least 2 (a standard deviation needs two values), got {seeds}")
-    size = PROFILES[profile]
+    size = get_profile(PROFILES, profile, seeds)
     data = tuple(factor.first(count) for factor, count in zip(FACTORS, size.levels, strict=False))
-    return Readings((*data, Factor(STEPS.name, size.steps), FORM), tuple(range(seeds or size.seeds)), size.half)
+    return Readings((*data, Factor(STEPS.name, size.steps), FORM), tuple(range(size.seeds)), size.half)
 
 
-def tally(found: Sequence[Compared]) -> dict[str, int]:
-    """How many comparisons fall which way: by the means alone, surely, and surely if it were the only comparison."""
+def tally(comparisons: Sequence[Compared]) -> dict[str, int]:
+    """Count the comparisons that fall either way: by the means alone, surely, and surely if each were the only one."""
 
     def count(p: Callable[[Compared], float | None], sign: int) -> int:
-        return sum((value := p(one)) is not None and value < SURE and sign * one.difference > 0 for one in found)
+        return sum(
+            (value := p(pair)) is not None and value < SURE and sign * pair.difference > 0 for pair in comparisons
+        )
 
     return {
-        "RPO above": sum(one.difference > 0 for one in found),
+        "RPO above": sum(pair.difference > 0 for pair in comparisons),
         "significantly better": count(attrgetter("p"), 1),
         "significantly worse": count(attrgetter("p"), -1),
         "better, uncorrected": count(attrgetter("p_paired"), 1),
         "worse, uncorrected": count(attrgetter("p_paired"), -1),
-        "readings": len(found),
+        "readings": len(comparisons),
     }
 
 
-def tallies(found: Sequence[Compared]) -> dict[str, dict[str, int]]:
-    """By rival, on accuracy."""
-    return {rival: tally(of(found, "accuracy", rival)) for rival in dict.fromkeys(one.rival for one in found)}
+def tallies(comparisons: Sequence[Compared]) -> dict[str, dict[str, int]]:
+    """Tally comparisons of accuracy by rival."""
+    return {
+        rival: tally(of(comparisons, "accuracy", rival)) for rival in dict.fromkeys(pair.rival for pair in comparisons)
+    }
 
 
-def of(found: Sequence[Compared], metric: str, *rivals: str) -> list[Compared]:
-    """The comparisons of a metric with some rivals, or with all."""
-    return [one for one in found if one.metric == metric and (not rivals or one.rival in rivals)]
+def of(comparisons: Sequence[Compared], metric: str, *rivals: str) -> list[Compared]:
+    """Return the comparisons of a metric with some rivals, or with all."""
+    return [pair for pair in comparisons if pair.metric == metric and (not rivals or pair.rival in rivals)]
 
 
-def leading_readings(found: Sequence[Compared], metric: str) -> list[Reading]:
-    """The readings in which RPO's mean is above that of every rival, sure or not."""
-    chosen = of(found, metric)
-    lost = {one.reading for one in chosen if one.difference <= 0}
-    return [reading for reading in dict.fromkeys(one.reading for one in chosen) if reading not in lost]
+def leading_readings(comparisons: Sequence[Compared], metric: str) -> list[Reading]:
+    """Return the readings in which RPO's mean is above that of every rival, sure or not."""
+    chosen = of(comparisons, metric)
+    lost = {pair.reading for pair in chosen if pair.difference <= 0}
+    return [reading for reading in dict.fromkeys(pair.reading for pair in chosen) if reading not in lost]
 
 
-def best_readings(found: Sequence[Compared], metric: str, *rivals: str) -> list[Reading]:
-    """The readings in which RPO is surely better than every one of the rivals that are there, or than all of them."""
-    chosen = of(found, metric, *rivals)
-    lost = {one.reading for one in chosen if not (one.sure and one.difference > 0)}
-    return [reading for reading in dict.fromkeys(one.reading for one in chosen) if reading not in lost]
+def best_readings(comparisons: Sequence[Compared], metric: str, *rivals: str) -> list[Reading]:
+    """Return the readings in which RPO is surely better than every rival given that is there, or than all of them."""
+    chosen = of(comparisons, metric, *rivals)
+    lost = {pair.reading for pair in chosen if not (pair.sure and pair.difference > 0)}
+    return [reading for reading in dict.fromkeys(pair.reading for pair in chosen) if reading not in lost]
 
 
-def answer(found: Sequence[Compared]) -> list[str]:
-    """For which share of the readings RPO is better, in plain words, whichever way they fall."""
-    total = len({one.reading for one in found})
+def answer(comparisons: Sequence[Compared]) -> list[str]:
+    """Say for which share of the readings RPO is better, whichever way they fall."""
+    total = len({pair.reading for pair in comparisons})
     lines = []
     for words, rivals in {
         f"**{IRM}**": (IRM,),
@@ -278,125 +279,105 @@ def answer(found: Sequence[Compared]) -> list[str]:
         "**all of its controls** (penalties permuted; to the letter also uniform, and IRM + lip in sums)": CONTROLS,
         "**all of these at once**": (),
     }.items():
-        share = [best_readings(found, metric, *rivals) for metric in METRICS]
+        share = [best_readings(comparisons, metric, *rivals) for metric in METRICS]
         lines.append(
             f"RPO is significantly better than {words} in {len(share[0])} of {total} readings by accuracy "
             f"({len(share[0]) / total:.0%}), in {len(share[1])} by AUC."
         )
-    leads = [len(leading_readings(found, metric)) for metric in METRICS]
+    leads = [len(leading_readings(comparisons, metric)) for metric in METRICS]
     lines.append(f"Its mean alone is above all of these in {leads[0]} readings by accuracy, in {leads[1]} by AUC.")
     return lines
 
 
-def table_by_rival(found: Sequence[Compared]) -> str:
-    """A line a rival."""
-    lines: list[str] = []
-    for rival, counts in tallies(found).items():
-        if not lines:
-            lines = [f"| against | {' | '.join(counts)} |", f"|---|{'---:|' * len(counts)}"]
-        lines.append(f"| {rival} | {' | '.join(map(str, counts.values()))} |")
-    return "\n".join(lines)
+def table_by_rival(comparisons: Sequence[Compared]) -> str:
+    """Return a line a rival."""
+    counts = tallies(comparisons)
+    heads = ["against", *next(iter(counts.values()))]
+    return markdown(heads, ([rival, *map(str, line.values())] for rival, line in counts.items()))
 
 
-def table_by_level(study: Readings, found: Sequence[Compared]) -> str:
-    """A line a level of each factor: what it changes for RPO and IRM + lip, and how RPO then stands."""
+def table_by_level(study: Readings, comparisons: Sequence[Compared]) -> str:
+    """Return a line a level of each factor: what it changes for RPO and IRM + lip, and how RPO then stands."""
     heads = ["", "RPO", IRM, "better", "worse", "better than halves", "better than controls", "readings"]
-    lines = [f"| {' | '.join(heads)} |", f"|---|{'---:|' * (len(heads) - 1)}"]
+    lines: list[list[str]] = []
     for factor in study.factors:
-        lines.append(f"| *{factor.name}* |{' |' * (len(heads) - 1)}")
+        lines.append([f"*{factor.name}*"])
         for level in factor.levels:
-            some = [one for one in found if dict(one.reading)[factor.name] == level]
-            own = of(some, "accuracy", IRM)
-            halves, controls = (len(best_readings(some, "accuracy", *names)) for names in ((PEN, LIP), CONTROLS))
-            texts = [
-                f"{fmean(one.own for one in own):.3f}",
-                f"{fmean(one.other for one in own):.3f}",
-                *(str(sum(one.sure and sign * one.difference > 0 for one in own)) for sign in (1, -1)),
-                str(halves),
-                str(controls),
-                str(len(own)),
-            ]
-            lines.append(f"| {level} | {' | '.join(texts)} |")
-    return "\n".join(lines)
+            chosen = [pair for pair in comparisons if dict(pair.reading)[factor.name] == level]
+            own = of(chosen, "accuracy", IRM)
+            means = (fmean(pair.own for pair in own), fmean(pair.other for pair in own))
+            counts = [sum(pair.sure and sign * pair.difference > 0 for pair in own) for sign in (1, -1)]
+            counts += [len(best_readings(chosen, "accuracy", *names)) for names in ((PEN, LIP), CONTROLS)]
+            lines.append([level, *(f"{mean:.3f}" for mean in means), *map(str, [*counts, len(own)])])
+    return markdown(heads, lines).replace("| |", "|  |", 1)  # as the published page has it
 
 
-def to_csv(study: Readings, found: Sequence[Compared]) -> str:
-    """One line for each reading, rival and metric."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    names = [factor.name for factor in study.factors]
-    writer.writerow([*names, "rival", "metric", "RPO", "other", "difference", "p_paired", "p_holm"])
-    for one in found:
-        values = [f"{value:.6g}" for value in (one.own, one.other, one.difference)]
-        values += ["" if p is None else f"{p:.3g}" for p in (one.p_paired, one.p)]
-        writer.writerow([*(dict(one.reading)[name] for name in names), one.rival, one.metric, *values])
-    return text.getvalue()
+def to_csv(study: Readings, comparisons: Sequence[Compared]) -> str:
+    """Return one line for each reading, rival and metric."""
+    heads = [factor.name for factor in study.factors]
+    lines = []
+    for pair in comparisons:
+        values = [f"{value:.6g}" for value in (pair.own, pair.other, pair.difference)]
+        values += ["" if p is None else f"{p:.3g}" for p in (pair.p_paired, pair.p)]
+        lines.append([*(dict(pair.reading)[name] for name in heads), pair.rival, pair.metric, *values])
+    return csv_text([*heads, "rival", "metric", "RPO", "other", "difference", "p_paired", "p_holm"], lines)
 
 
-def section(study: Readings, found: Sequence[Compared], command: str, figure: str, table: str) -> str:
-    """What stands on the page."""
+def put_on_page(page: "Path", study: Readings, comparisons: Sequence[Compared], command: str, *files: "Path") -> None:
+    """Put the answer, tables and figure on a page; `files` are the figure and the table of all comparisons."""
+    put(page, "readings", section(study, comparisons, command, *(link(path, page) for path in files)))
+
+
+def section(study: Readings, comparisons: Sequence[Compared], command: str, figure: str, table: str) -> str:
+    """Write what stands on the page."""
     kinds = " × ".join(f"{len(factor.levels)}" for factor in study.factors)
     if study.half:
         kinds = f"a half of {kinds}, in which every two choices occur together equally often"
-    return "\n".join(
-        [
-            *(f"- {line}" for line in answer(found)),
-            "",
-            f"Number of readings, by accuracy (significant: p < {SURE}, paired over seeds, Holm correction for all):",
-            "",
-            table_by_rival(found),
-            "",
-            "What each choice changes: mean accuracy over its readings, and the number of those in which RPO is "
-            f"significantly better or worse than {IRM}, better than both halves, and better than all controls.",
-            "",
-            table_by_level(study, found),
-            "",
-            f"![{TITLE}]({figure})",
-            "",
-            "*Accuracy of RPO minus that of the rival. Dark: significant after the correction. Bars: medians.*",
-            "",
-            f"[All readings, rivals and p-values as CSV]({table})",
-            "",
-            '<details markdown="1"><summary>Protocol and seeds</summary>',
-            "",
-            f"- made by `{command}`; with the study's file of records (`--records FILE`) in seconds, without training",
-            f"- {len(study.every)} readings ({kinds}), seeds {seeds_text(study.seeds)}, {len(study.runs()):,} runs",
-            "- differences paired over seeds (each seed has its own domains), two-sided t-test, corrected by Holm for "
-            f"all comparisons of a metric; significant: p < {SURE}",
-            f"- scikit-learn's digits, hidden layers {', '.join(map(str, HIDDEN))}, {BATCH} rows per domain and step",
-            f"- equal tuning: {FAIR['scheme']} penalties in means, two strengths each; to the letter: sums, "
-            "Proposition 1 as printed",
-            "",
-            "</details>",
-        ]
-    )
+    protocol = [
+        made_by(command),
+        f"- {len(study.every)} readings ({kinds}), seeds {seeds_text(study.seeds)}, {len(study.runs()):,} runs",
+        "- differences paired over seeds (each seed has its own domains), two-sided t-test, corrected by Holm for "
+        f"all comparisons of a metric; significant: p < {SURE}",
+        f"- scikit-learn's digits, hidden layers {', '.join(map(str, HIDDEN))}, {BATCH} rows per domain and step",
+        f"- equal tuning: {FAIR['scheme']} penalties in means, two strengths each; to the letter: sums, "
+        "Proposition 1 as printed",
+    ]
+    blocks = [
+        "\n".join(f"- {line}" for line in answer(comparisons)),
+        f"Number of readings, by accuracy (significant: p < {SURE}, paired over seeds, Holm correction for all):",
+        table_by_rival(comparisons),
+        "What each choice changes: mean accuracy over its readings, and the number of those in which RPO is "
+        f"significantly better or worse than {IRM}, better than both halves, and better than all controls.",
+        table_by_level(study, comparisons),
+        f"![{TITLE}]({figure})",
+        "*Accuracy of RPO minus that of the rival. Dark: significant after the correction. Bars: medians.*",
+        f"[All readings, rivals and p-values as CSV]({table})",
+        fold(protocol, "Protocol and seeds"),
+    ]
+    return "\n\n".join(blocks)
 
 
-def figure_of(found: Sequence[Compared]) -> "Figure":
-    """A panel a form: a line a rival, a dot a reading."""
+def figure_of(comparisons: Sequence[Compared]) -> "Figure":
+    """Draw a panel a form: a line a rival, a dot a reading."""
     from matplotlib.figure import Figure
 
-    chosen = of(found, "accuracy")
-    forms = list(dict.fromkeys(dict(one.reading)[FORM.name] for one in chosen))
-    rivals = list(dict.fromkeys(one.rival for one in chosen))
+    chosen = of(comparisons, "accuracy")
+    forms = list(dict.fromkeys(dict(pair.reading)[FORM.name] for pair in chosen))
+    rivals = list(dict.fromkeys(pair.rival for pair in chosen))
     figure = Figure(figsize=(WIDTH, 1.1 + 0.36 * len(rivals)), layout="constrained")
     axes = figure.subplots(1, len(forms), sharex=True, sharey=True, squeeze=False)[0]
     for axis, form in zip(axes, forms, strict=True):
         axis.axvline(0, color="#555555", linewidth=0.9)
         for place, rival in enumerate(rivals):
-            some = [one for one in chosen if one.rival == rival and dict(one.reading)[FORM.name] == form]
+            own = [pair for pair in chosen if pair.rival == rival and dict(pair.reading)[FORM.name] == form]
             for sure, ink in ((False, FAINT), (True, INKS[0])):
-                x = [one.difference for one in some if one.sure is sure]
+                x = [pair.difference for pair in own if pair.sure is sure]
                 axis.plot(x, [place] * len(x), "o", color=ink, markersize=4, alpha=0.55, linewidth=0)
-            if some:
-                middle = float(np.median([one.difference for one in some]))
+            if own:
+                middle = float(np.median([pair.difference for pair in own]))
                 axis.plot([middle] * 2, [place - 0.3, place + 0.3], color=INKS[1], linewidth=2)
         axis.set_title(form.replace(", ", ",\n"), fontsize=9, loc="left")
-        axis.tick_params(axis="x", labelsize=8)
-        axis.tick_params(axis="y", length=0)
-        axis.spines[["top", "right", "left"]].set_visible(False)
-        axis.grid(axis="x", color="#eeeeee", linewidth=0.7)
-        axis.set_axisbelow(True)
+        show_rows(axis)
     axes[0].set_yticks(range(len(rivals)), rivals, fontsize=8.5)
     axes[0].set_ylim(len(rivals) - 0.5, -0.5)
     figure.supxlabel("accuracy of RPO minus that of the rival", fontsize=9)

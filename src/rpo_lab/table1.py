@@ -48,8 +48,10 @@ PRINTED = {
 
 
 def rows() -> tuple[Row, ...]:
-    """The paper's methods, seven that are compared with since, then what is set apart. λ by its formula where there is
-    one."""
+    """Return the paper's methods, seven that are compared with since, then what is set apart.
+
+    λ is given by its formula where there is one.
+    """
     formula: Mapping[str, Number] = {"lam": "formula"}
     eta, c = (100.0, 1.0, 10.0, 1000.0), (1e-3, 1e-4, 1e-2)
     apart = [
@@ -96,7 +98,7 @@ def settings() -> tuple[Setting, ...]:
 
 
 def table1(profile: str = "quick", *, seeds: int | None = None, leave_one_out: bool = False) -> Study:
-    """The study of a profile, with another number of seeds or leave-one-domain-out scores if asked.
+    """Return the study of a profile, with another number of seeds or leave-one-domain-out scores if asked.
 
     >>> study = table1("quick")
     >>> len(study.rows), [setting.label for setting in study.settings]
@@ -115,12 +117,12 @@ def table1(profile: str = "quick", *, seeds: int | None = None, leave_one_out: b
 
 
 def view(study: Study) -> View:
-    """The study as its results, beside the paper's figures."""
+    """Show the study as its results, beside the paper's figures."""
     return View("table1", study, TITLE, summary, PRINTED)
 
 
 def summary(results: Results) -> list[str]:
-    """One sentence or two for each thing a reader should take away, whichever way the figures fall."""
+    """Say what a reader should take away, in a sentence or two each, whichever way the figures fall."""
     return [
         *(ranking(results, setting, COMPARISON) for setting in results.study.settings),
         controls(results, CONTROLLED, (SAME_FORM,), (PERMUTED, UNIFORM)),
@@ -146,7 +148,7 @@ def _references(results: Results) -> str:
 
 
 def _home(results: Results) -> str:
-    """How much of the target's variance at home a model explains: next to nothing is a model that has collapsed."""
+    """Say how much of the target's variance a model explains at home: next to nothing if it has collapsed."""
     settings = results.study.settings
 
     def explained(row: str) -> str:

@@ -68,7 +68,7 @@ def test_sigterm_writes_a_checkpoint_and_exits_143(homes, tmp_path, stage):
     assert model_in(tmp_path / "m") == model_in(tmp_path / "whole")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_twenty_kills_over_a_long_fit_lose_nothing(homes, tmp_path):
     """SIGKILL at random moments of both stages; every checkpoint found afterwards is whole and never steps back."""
     words = ["fit", str(homes), *WORDS, "--steps", "1200"]

@@ -24,9 +24,9 @@ def run(*arguments):
     return done.output
 
 
-def test_json_lists_thirty_three_with_everything_a_user_needs():
+def test_json_lists_all_with_everything_a_user_needs():
     entries = json.loads(run("--json"))
-    assert len(entries) == 33
+    assert {entry["name"] for entry in entries} == {method.name for method in registered()}
     for entry in entries:
         assert set(entry) == {*WHAT, "tasks", "hyperparameters", "options", "version"}
         assert all(entry[key] for key in WHAT)
@@ -38,18 +38,18 @@ def test_a_task_leaves_out_those_that_lack_it():
     names = {entry["name"] for entry in json.loads(run("--json", "--task", "regression"))}
     assert {"rpo", "mldg", "har"} <= names
     assert not {"cdann", "rsc", "cnbb", "ldam-irm", "sat-irm"} & names
-    assert len(json.loads(run("--json", "--task", "classification"))) == 33
+    assert len(json.loads(run("--json", "--task", "classification"))) == len(list(registered()))
 
 
 def test_the_table_names_every_method():
     table = run()
-    assert "33 methods" in table
+    assert f"{len(list(registered()))} methods" in table
     assert "rpo-permuted" in table
 
 
 @pytest.fixture
 def costs_two(monkeypatch):
-    """A step is not measured 33 times over."""
+    """A step is not measured for every method."""
     monkeypatch.setattr("rpo.engine.cost.step_cost", lambda method: 2.0)
 
 

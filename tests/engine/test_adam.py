@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rpo.engine.adam import adam_start, adam_step, cosine
+from rpo.engine.adam import cosine, start_adam, step_adam
 
 DECAY = {"beta1": torch.tensor([[0.0], [0.5], [0.9]]), "beta2": torch.tensor([[0.9], [0.99], [0.999]])}
 
@@ -14,9 +14,9 @@ def test_equals_torch_adam_for_every_model_of_a_stack(decay):
     flat = torch.randn(3, 7, dtype=torch.float64, generator=g)
     rates = torch.tensor([[0.1], [0.01], [0.003]], dtype=torch.float64)
     gradients = torch.randn(50, 3, 7, dtype=torch.float64, generator=g)
-    state, ours = adam_start(flat), flat
+    state, ours = start_adam(flat), flat
     for gradient in gradients:
-        ours, state = adam_step(ours, gradient, state, rates, **decay)
+        ours, state = step_adam(ours, gradient, state, rates, **decay)
     for k in range(3):
         theirs = flat[k].clone().requires_grad_()
         betas = tuple(float(decay[name][k, 0]) for name in DECAY) if decay else (0.9, 0.999)

@@ -10,7 +10,7 @@ from torch import nn
 
 from rpo.engine import Config, make_data, train
 from rpo.engine.adam import AdamState
-from rpo.engine.checkpoint import Kept, read_checkpoint, write_checkpoint
+from rpo.engine.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from rpo.engine.trained import Snapshot
 from rpo.exceptions import InputError
 from rpo.methods import get_method
@@ -19,7 +19,7 @@ from rpo.methods import get_method
 def kept():
     flat = torch.arange(10, dtype=torch.float64).reshape(2, 5) / 7
     snapshot = Snapshot(flat, AdamState(flat, flat.square(), torch.full((2, 1), 3.0)), {"q": flat[:, :2]}, 11)
-    return Kept(snapshot, flat[:, :1], [None, "step 3: risk is not finite"])
+    return Checkpoint(snapshot, flat[:, :1], [None, "step 3: risk is not finite"])
 
 
 def test_all_of_it_comes_back(tmp_path):

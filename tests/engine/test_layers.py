@@ -11,7 +11,7 @@ import rpo
 from rpo.engine import Callback, Config, Monitor, make_data, train
 from rpo.engine.data import draw_rows
 from rpo.engine.drawing import Seeded
-from rpo.engine.layers import BUFFER, evaluating, measured, twice_differentiable
+from rpo.engine.layers import BUFFER, evaluating, measure_statistics, twice_differentiable
 from rpo.exceptions import InputError
 from rpo.functional.rows import check_module, mixing
 from rpo.functional.slope import output_and_slope
@@ -143,7 +143,7 @@ def test_measuring_leaves_the_module_as_it_was():
     with Seeded(0):
         module = norm().double()
     before = {name: value.clone() for name, value in module.state_dict().items()}
-    found = measured(module, dict(module.named_parameters()), iter([table().x, table().x + 1]))
+    found = measure_statistics(module, dict(module.named_parameters()), iter([table().x, table().x + 1]))
     assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
     assert module.training
     expected = (module[0](table().x).mean(0) + module[0](table().x + 1).mean(0)) / 2

@@ -12,7 +12,7 @@ import rpo
 from rpo.engine import Callback, Config, CSVLogger, Monitor, TensorBoardLogger, make_data, mlp, train
 from rpo.engine.config import pick_device
 from rpo.engine.stack import Stack
-from rpo.engine.training import Preparation, begin, net_of
+from rpo.engine.training import Preparation, begin, make_net
 from rpo.exceptions import InputError
 from rpo.functional.losses import sample_loss
 from rpo.methods import get_method
@@ -188,7 +188,7 @@ def gradient(config, batches, method="irm-lip"):
     data, chosen = table(), get_method(method)
     numbers, options = chosen.fill({})
     hp = {name: torch.full((1,), value, dtype=torch.float64) for name, value in numbers.items()}
-    net = net_of(chosen, build, data.n_domains, data.n_classes, options)
+    net = make_net(chosen, build, data.n_domains, data.n_classes, options)
     now = begin(chosen, net, Preparation(data, [0], hp, options, build, config))
     stack = Stack(chosen, net, data, [0], hp, options, config)
     drawn = stack.batches(0)

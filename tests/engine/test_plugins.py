@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from rpo.engine.method import UNSEEN, get_method
-from rpo.engine.plugins import check_same, load_plugin, packed, said, unpack
+from rpo.engine.plugins import check_same, format_error, load_plugin, pack_methods, unpack_methods
 from rpo.exceptions import InputError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_method"
@@ -124,9 +124,9 @@ def test_an_installed_package_is_found_and_a_broken_one_is_named(tmp_path):
     done = in_a_new_process(
         tmp_path,
         """
-        from rpo.engine.plugins import packed
+        from rpo.engine.plugins import pack_methods
         from rpo.methods import get_method
-        print(get_method("my-vrex").space["beta"].default, packed())
+        print(get_method("my-vrex").space["beta"].default, pack_methods())
         try:
             get_method("magic")
         except ValueError as error:
@@ -148,15 +148,15 @@ def test_the_example_names_its_module_as_an_entry_point():
 
 def test_a_method_travels_with_its_code_to_a_process_that_has_no_such_module(module, registry, tmp_path):
     load_plugin(module("outside_9", code()))
-    carried = packed()
+    carried = pack_methods()
     (tmp_path / "elsewhere").mkdir()
     done = in_a_new_process(
         tmp_path / "elsewhere",
         f"""
         import torch
         from rpo.engine import Config, make_data, mlp, train
-        from rpo.engine.plugins import unpack
-        unpack({carried!r})
+        from rpo.engine.plugins import unpack_methods
+        unpack_methods({carried!r})
         x = torch.arange(12.0)[:, None] / 12
         data = make_data(x, x[:, 0], torch.arange(12) % 2, task="regression")
         print(float(train("mine", lambda: mlp(1, 1, (2,)), data, seeds=[0], config=Config(steps=3)).curve[-1]))
@@ -165,13 +165,13 @@ def test_a_method_travels_with_its_code_to_a_process_that_has_no_such_module(mod
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) > 0
     del registry["mine"]
-    unpack(carried)
+    unpack_methods(carried)
     assert registry["mine"].name == "mine"
 
 
 def test_nothing_is_sent_where_there_is_nothing_of_ones_own(registry):
-    assert packed() == b""
-    unpack(b"")
+    assert pack_methods() == b""
+    unpack_methods(b"")
 
 
 def test_a_method_that_cannot_be_sent_is_one_line(module, registry):
@@ -180,8 +180,8 @@ def test_a_method_that_cannot_be_sent_is_one_line(module, registry):
     )
     load_plugin(module("outside_10", text))
     with pytest.raises(InputError, match="mine cannot be sent to worker processes .*: use jobs=1, or install"):
-        packed()
+        pack_methods()
 
 
 def test_an_error_is_said_on_one_line():
-    assert said(ValueError("a\nb")) == "ValueError: a b"
+    assert format_error(ValueError("a\nb")) == "ValueError: a b"

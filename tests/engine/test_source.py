@@ -12,7 +12,7 @@ from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 import rpo
 from rpo.engine import Config, Source, cnn, make_data, mlp, train
-from rpo.engine.data import draw_rows, fold_of_rows
+from rpo.engine.data import assign_folds, draw_rows
 from rpo.exceptions import InputError, TrainingError
 from rpo.methods import methods
 
@@ -70,7 +70,7 @@ def test_workers_change_nothing():
 def test_folds_are_those_of_the_tensor():
     data = table()
     ones = torch.ones(N)
-    assert torch.equal(fold_of_rows(Source(TensorDataset(data.x)), ones, 3), fold_of_rows(data.x, ones, 3))
+    assert torch.equal(assign_folds(Source(TensorDataset(data.x)), ones, 3), assign_folds(data.x, ones, 3))
 
 
 class Pictures(Dataset):

@@ -28,13 +28,13 @@ def findings(kind, first, count):
     return problems
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(4))
 def test_five_thousand_spoiled_tables(part):
     assert findings("tables", part * 1_250, 1_250) == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(2))
 def test_two_thousand_spoiled_folders(part):
     assert findings("folders", part * 1_000, 1_000) == []

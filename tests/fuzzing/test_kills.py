@@ -114,7 +114,7 @@ def no_temporaries(folder):
     return not list(folder.rglob("*.partial")) and not list(folder.rglob("*.corrupt"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_twenty_kills_of_a_comparison(tmp_path, capsys):
     compare = [
         "compare",
@@ -170,7 +170,7 @@ def test_twenty_kills_of_a_comparison(tmp_path, capsys):
     assert late >= 14
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_fifteen_kills_of_a_fit(tmp_path, capsys):
     """Over an older model, with checkpoints: the old or the new model is there, and the training goes on."""
     fit = ["fit", tmp_path / "t.csv", "-t", "y", "-d", "d", "-m", "rpo", "--every", "0"]
@@ -210,7 +210,7 @@ def test_fifteen_kills_of_a_fit(tmp_path, capsys):
     assert late >= 10
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_fifteen_kills_of_saving(tmp_path, capsys):
     """A network and trees saved to one place in turn: one of the two is always there, whole."""
     kinds = []
@@ -232,7 +232,7 @@ def test_fifteen_kills_of_saving(tmp_path, capsys):
         print(f"\nsave: 15 kills, all after the first; found {sorted(kinds)}")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ten_kills_of_fetching(tmp_path, capsys):
     cache = tmp_path / "cache"
 

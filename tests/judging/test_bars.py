@@ -63,7 +63,7 @@ def count(question, kind, number, key):
     return sum(question(kind, seed)[key] for seed in range(FRESH, FRESH + number))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [*TRUTHS, *LABELS])
 def test_two_hundred_null_tables(kind):
     found = [null(kind, seed) for seed in range(FRESH, FRESH + 200)]
@@ -71,25 +71,25 @@ def test_two_hundred_null_tables(kind):
     assert sum(one["flagged"] for one in found) <= 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [*TRUTHS, "alike", "three classes"])
 def test_planted_noise_is_named_first(kind):
     assert count(bad, kind, 60, "named") >= 54
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("truth", TRUTHS)
 def test_planted_offsets_are_found(truth):
     found = [offset(truth, seed) for seed in range(FRESH, FRESH + 40)]
     assert sum(one["found"] for one in found) >= 0.9 * sum(one["planted"] for one in found)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_bad_cells_in_forty():
     assert count(cells, "square", 40, "area") >= 0.9 * 40
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("kind", CONFOUNDED)
 def test_confounders_are_flagged_and_hardly_anything_else(kind):
     """Cigar and Wage, forty seeds each."""

@@ -20,7 +20,7 @@ def test_the_misfit_is_what_is_missed_beyond_the_noise(tau):
     domain = np.repeat(np.arange(60), 40)
     residual = rng.normal(size=len(domain))
     missed = residual + tau * rng.normal(size=60)[domain]
-    assert noise_of(residual, domain).misfit(missed) == pytest.approx(tau**2, abs=0.25)
+    assert noise_of(residual, domain).estimate_misfit(missed) == pytest.approx(tau**2, abs=0.25)
 
 
 def test_domains_of_one_row_say_nothing_of_the_misfit():
@@ -29,7 +29,7 @@ def test_domains_of_one_row_say_nothing_of_the_misfit():
     domain = np.concatenate([np.repeat(np.arange(30), 40), np.arange(30, 60)])
     residual = np.concatenate([rng.normal(size=1200), np.zeros(30)])
     missed = np.concatenate([residual[:1200], np.full(30, 20.0)])
-    assert noise_of(residual, domain).misfit(missed) < 0.2
+    assert noise_of(residual, domain).estimate_misfit(missed) < 0.2
 
 
 def test_a_stratum_bad_in_every_domain_hides_no_bad_cell_and_blames_no_good_one():

@@ -6,9 +6,9 @@ from torch import nn
 
 from rpo.exceptions import InputError
 from rpo_lab import nico
-from rpo_lab.data.album import Album
+from rpo_lab.data.pictures import Album
 from rpo_lab.data.tying import corrupted, tied
-from rpo_lab.photo_problems import as_problem
+from rpo_lab.image_problems import as_problem
 from rpo_lab.runner.store import Measured, Record
 
 
@@ -32,7 +32,7 @@ def data(monkeypatch, tmp_path):
 
 
 def test_features_are_standard_on_training_rows_and_home_has_true_labels(data, monkeypatch):
-    monkeypatch.setattr("rpo_lab.features.extraction.get_backbone", lambda _: _tiny())
+    monkeypatch.setattr("rpo_lab.features.get_backbone", lambda _: _tiny())
     problem = as_problem(data, "features", "tiny", 8)
     x = problem.train.x.numpy()
     assert x.shape[1] == 12

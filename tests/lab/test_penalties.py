@@ -33,13 +33,13 @@ def test_bad_cells_are_found_on_the_small_digits(number):
     check(find_penalties(number, range(3), 40, "sklearn"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("number", SETTINGS)
 def test_bad_cells_are_found_in_19_of_20_seeds_on_the_small_digits(number):
     check(find_penalties(number, range(20), STEPS, "sklearn"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("number", SETTINGS)
 def test_bad_cells_are_found_in_19_of_20_seeds_on_mnist(mnist, number):
     check(find_penalties(number, range(20), STEPS))

@@ -83,7 +83,7 @@ def test_the_summary_says_what_the_figures_say_either_way():
     assert "no evidence that the placement of the penalties helps" in words
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_papers_ordering_on_the_clean_sets(tmp_path):
     """Ten seeds: RPO first, *** against the comparison methods of the paper."""
     from dataclasses import replace

@@ -1,15 +1,17 @@
-"""V-REx, Fishr, IB-ERM, IB-IRM, EQRM, MMD and anchor against plain PyTorch: loss and gradient, for all three tasks.
+"""Methods against plain PyTorch: loss and gradient, for all three tasks.
 
 The plain versions loop over domains, pairs and rows as the formulas are printed, with autograd wherever ours has a
 closed form.
 """
 
+from collections import deque
 from itertools import combinations
-from math import sqrt
+from math import sqrt, tanh
 
+import numpy as np
 import pytest
 import torch
-from scipy.optimize import brentq
+from scipy.optimize import brentq, linprog
 from scipy.stats import norm
 from torch import nn
 from torch.nn import functional as F
@@ -19,7 +21,9 @@ from rpo.engine.method import Values
 from rpo.engine.nets import Net, mlp
 from rpo.methods import get_method
 from rpo.methods.eqrm import quantile
+from rpo.methods.icorr import correlations
 from rpo.methods.mmd import ROWS, SCALES, some_rows
+from rpo.methods.pair import balance
 
 TASKS = ["regression", "binary", "multiclass"]
 SIZES = (9, 5, 1, 12)  # a domain of one row among them
@@ -51,13 +55,15 @@ def batch(task, step=90.0, sizes=SIZES):
 
 
 def ours(name, task, rows, state=None, **given):
-    """The method's loss, its gradient as one vector, and what it keeps."""
+    """The method's loss, its gradient as one vector, and what it keeps (of one with its own gradient, its terms)."""
     net = Net(lambda: mlp(3, 3 if task == "multiclass" else 1, (6, 5)))
     flat = net.init([0]).double().requires_grad_()
     numbers, options = get_method(name).fill(given)
     values = {n: torch.tensor(v, dtype=torch.float64) for n, v in numbers.items()}
     hp = Values({**options, **values, "task": task, "n_classes": {"regression": 0, "binary": 2, "multiclass": 3}[task]})
     found = get_method(name).objective(net, net.unflatten(flat), state or {}, rows, hp)
+    if get_method(name).own_gradient:
+        return torch.stack(list(found.terms.values())).sum(), net.flatten(found.by_parameter), found.terms
     terms, kept = found if isinstance(found, tuple) else (found, {})
     loss = torch.stack(list(terms.values())).sum()
     return loss.detach(), torch.autograd.grad(loss, flat)[0], kept
@@ -110,6 +116,16 @@ class Plain:
                 each.append(torch.cat([weight, bias[:, None]], 1).flatten())
             found.append(torch.stack(each).var(0, unbiased=False))
         return torch.stack(found)
+
+    def correlation(self):
+        """The variance over domains of several rows of E[(f − E f)·y], y an indicator of every class if any."""
+        found = []
+        for x, y in self.domains:
+            if len(x) > 1:
+                output = self.module(x)
+                target = F.one_hot(y, 3) if self.task == "multiclass" else y[:, None]
+                found.append(((output - output.mean(0)) * target).sum(1).mean())
+        return torch.stack(found).var(unbiased=False)
 
     def mmd(self):
         def mean(a, b):
@@ -253,3 +269,178 @@ def test_anchor(task):
         same(
             ours("anchor", task, rows, gamma=5.0), plain, (u - projected).square().sum() + 5 * projected.square().sum()
         )
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_icorr(task):
+    rows = batch(task)
+    plain = Plain(task, rows)
+    same(ours("icorr", task, rows, lam=7.0, rescale="none"), plain, plain.risks().mean() + 7 * plain.correlation())
+    same(ours("icorr", task, rows, lam=7.0), plain, (plain.risks().mean() + 7 * plain.correlation()) / 7)
+    early = ours("icorr", task, batch(task, step=19.0), lam=7.0)
+    same(early, plain, plain.risks().mean() + plain.correlation())
+
+
+def test_icorr_of_classes_ignores_what_their_outputs_share():
+    """The same number added to all outputs of a row leaves the probabilities as they are."""
+    rows = batch("multiclass")
+    shared = 5 * rows.x[:, :1] ** 2
+    output = torch.randn(len(rows.x), 3, generator=torch.Generator().manual_seed(0)).double()
+    torch.testing.assert_close(
+        correlations(output + shared, rows, "multiclass"), correlations(output, rows, "multiclass")
+    )
+
+
+class Sources:
+    """LAP's counts from lists of losses, one domain after another."""
+
+    def __init__(self, domains, length, warmup, kappa, m):
+        self.losses = [deque(maxlen=length) for _ in range(domains)]
+        self.count, self.steps = [0] * domains, 0
+        self.length, self.warmup, self.kappa, self.m = length, warmup, kappa, m
+
+    def factor(self, e):
+        return 1 - tanh(self.m * 0.005 * self.count[e]) ** 2
+
+    def step(self, losses):
+        """The factor of each domain in this step."""
+        for own, loss in zip(self.losses, losses, strict=True):
+            own.append(loss)
+        if self.steps >= self.warmup and all(len(own) == self.length for own in self.losses):
+            moves = [self.move(e) for e in range(len(losses))]  # all before any count changes
+            self.count = [max(0, count + move) for count, move in zip(self.count, moves, strict=True)]
+        self.steps += 1
+        return [self.factor(e) for e in range(len(losses))]
+
+    def move(self, e):
+        others = [k for k in range(len(self.count)) if k != e]
+        values = np.concatenate([list(self.losses[k]) for k in others])
+        weights = np.repeat([self.factor(k) for k in others], self.length)
+        centre = np.average(values, weights=weights)
+        spread = np.sqrt(np.average((values - centre) ** 2, weights=weights))
+        if np.isclose(spread, 0):
+            return 0
+        return 1 if np.mean(self.losses[e]) >= centre + self.kappa * spread else -1
+
+
+@pytest.mark.parametrize("task, sizes", [("regression", SIZES), ("multiclass", SIZES), ("binary", (9, 5))], ids=str)
+def test_lap(task, sizes):
+    """Inputs that swell in turn, now in one domain and now in another, for 160 steps; one domain is not there."""
+    rows = batch(task, sizes=sizes)
+    told = Sources(len(sizes), length=25, warmup=30, kappa=0.6, m=2.0)
+    domains = len(sizes) + 1
+    state = {"history": torch.zeros(domains, 25), "seen": torch.zeros(()), "count": torch.zeros(domains)}
+    state = {name: value.double() for name, value in state.items()}
+    most = np.zeros(len(sizes))
+    for step in range(160):
+        swollen = 1 + 2 * torch.sin(step / 25 + 2.0 * rows.domain.double()).clamp_min(0)
+        now = rows._replace(x=rows.x * swollen[:, None], step=torch.tensor(float(step)))
+        plain = Plain(task, now)
+        risks = plain.risks()
+        factors = told.step(risks.tolist())
+        found = ours("lap", task, now, state, m=2.0, kappa=0.6, warmup=30.0, history=25)
+        loss = (torch.tensor(factors, dtype=torch.float64) * risks).mean()
+        if step % 10 == 9:
+            same(found, plain, loss)
+        torch.testing.assert_close(found[0], loss.detach(), rtol=0, atol=1e-8)
+        state = found[2]
+        assert state["count"].tolist() == [*told.count, 0]
+        most = np.maximum(most, told.count)
+    assert (most > 10).sum() >= len(sizes) // 2  # of four domains, not of one alone
+
+
+@pytest.mark.parametrize("kept", ["losses", "counts"])
+def test_lap_of_equal_losses_and_of_distrusted_domains_is_a_number(kept):
+    """No spread to compare with, and weights so small that they are zero."""
+    rows = batch("regression")
+    value = Plain("regression", rows).risks().detach()
+    history = torch.cat([value, torch.zeros(1)])[:, None].expand(5, 25).double()
+    count = torch.zeros(5).double()
+    if kept == "counts":
+        history, count = history + torch.rand(5, 25, generator=torch.Generator().manual_seed(0)).double(), count + 1e9
+    state = {"history": history, "seen": torch.tensor(25.0).double(), "count": count}
+    loss, gradient, new = ours("lap", "regression", rows, state, warmup=0.0, history=25)
+    assert torch.isfinite(loss)
+    assert torch.isfinite(gradient).all()
+    assert all(torch.isfinite(value).all() for value in new.values())
+
+
+def programme(value, gram, r):
+    """The linear programme of exact Pareto search by its definition: gain, A and b of A α ≥ b, and its α."""
+    weighted = r * value
+    hat = weighted / weighted.sum()
+    divergence = (hat * np.log(3 * hat)).sum()
+    along = gram @ (r * (np.log(3 * hat) - divergence))
+    if divergence > 0.1:
+        rows = [(gram[j], 0.0) for j in range(3) if weighted[j] == weighted.max()]
+        rows += [(gram[j], along[j]) for j in range(3) if weighted[j] < weighted.max() and along[j] <= 0]
+        gain = along
+    else:
+        rows, gain = [*((gram[j], 0.0) for j in range(3)), (along, min(0.0, along.max()))], gram.sum(0)
+    # To rows of length one, for the solver's tolerances.
+    length = [np.linalg.norm(row) for row, _ in rows]
+    a = np.array([row / s for (row, _), s in zip(rows, length, strict=True)])
+    b = np.array([bound / s for (_, bound), s in zip(rows, length, strict=True)])
+    gain = gain / np.abs(gain).max()
+    tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    found = linprog(-gain, A_ub=-a, b_ub=-b, A_eq=np.ones((1, 3)), b_eq=[1], options=tight)
+    return gain, a, b, (found.x if found.status == 0 else None), divergence
+
+
+def test_pairs_weights_solve_the_programme():
+    """Against scipy's solver, far from the preferences and near them, of gradients of very different lengths."""
+    g = np.random.default_rng(0)
+    seen = {"apart": 0, "near": 0, "none": 0}
+    for case in range(400):
+        rows = g.normal(size=(3, g.integers(2, 20))) * 10 ** g.uniform(-3, 1, (3, 1))
+        value, gram = 10 ** g.uniform(-3, 1, 3), rows @ rows.T
+        wanted = (
+            [10 ** g.uniform(-12, -8), 10 ** g.uniform(-4, 2), 1] if case % 2 else 10 ** g.uniform(-0.2, 0.2, 3) / value
+        )
+        r = np.array(wanted) / np.sum(wanted)
+        gain, a, b, best, divergence = programme(value, gram, r)
+        alpha = balance(*map(torch.from_numpy, (value, gram, r))).numpy()
+        if best is None:
+            seen["none"] += 1
+            np.testing.assert_allclose(alpha, r, rtol=0, atol=1e-12)
+            continue
+        seen["apart" if divergence > 0.1 else "near"] += 1
+        assert alpha.min() >= 0
+        assert alpha.sum() == pytest.approx(1)
+        assert (a @ alpha >= b - 1e-8).all()
+        assert gain @ alpha == pytest.approx(gain @ best, abs=1e-8)
+    assert min(seen.values()) > 5, seen
+
+
+def test_pairs_weights_of_objectives_that_are_zero():
+    """Risks that are equal, and a fit without error: nothing that is no number."""
+    r = torch.tensor([1e-12, 0.01, 0.99], dtype=torch.float64)
+    for value in ([1.0, 0.3, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]):
+        gradients = torch.randn(3, 5, generator=torch.Generator().manual_seed(1)).double()
+        gradients = gradients * torch.tensor(value).double()[:, None]
+        for dtype in (torch.float32, torch.float64):
+            alpha = balance(*(x.to(dtype) for x in (torch.tensor(value), gradients @ gradients.T, r)))
+            assert alpha.min() >= 0
+            assert alpha.sum().item() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("preference", [(1e-12, 1e-2), (1e-9, 10.0), "near"], ids=str)
+def test_pair(task, preference):
+    """The three objectives by autograd, their weights by scipy's solver."""
+    rows = batch(task)
+    plain = Plain(task, rows)
+    parts = plain.risks().mean(), plain.irm(), plain.risks().var()
+    weights = list(plain.module.parameters())
+    slopes = [torch.cat([g.flatten() for g in torch.autograd.grad(p, weights, retain_graph=True)]) for p in parts]
+    value, stacked = torch.stack(parts).detach(), torch.stack(slopes)
+    if preference == "near":
+        preference = 1.3 * (value[2] / value[0]).item(), 0.9 * (value[2] / value[1]).item()
+    r = np.array([*preference, 1.0])
+    best = programme(value.numpy(), (stacked @ stacked.T).numpy(), r / r.sum())[3]
+    alpha = r / r.sum() if best is None else best
+    _, gradient, terms = ours("pair", task, rows, risk=preference[0], irm=preference[1])
+    torch.testing.assert_close(torch.stack(list(terms.values())), value, rtol=0, atol=1e-8)
+    torch.testing.assert_close(gradient, torch.from_numpy(alpha) @ stacked, rtol=1e-6, atol=1e-8)
+    early = ours("pair", task, batch(task, step=29.0), risk=preference[0], irm=preference[1])
+    torch.testing.assert_close(early[1], stacked[0], rtol=0, atol=1e-8)

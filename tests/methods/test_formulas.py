@@ -6,7 +6,7 @@ squared losses ¼, 1, ¼: R = (5/8, ¼), mean 7/16; 2(f − y)f = −½, 2, 3/2:
 dR/dw = 2(f − y)x = −1, 4, 3: (3/2, 3), and dR/da is half of that.
 """
 
-from math import exp, log, sqrt
+from math import exp, log, sqrt, tanh
 
 import numpy as np
 import pytest
@@ -257,6 +257,85 @@ def test_groupdro():
     assert state["log_q"].exp().tolist() == pytest.approx([q, 1 - q])
 
 
+def test_lap():
+    """Two losses of each domain; the new ones, 5/8 and ¼, take the places of the older.
+
+    5/8 and 7/8 have the mean ¾ and the deviation ⅛, ¼ and .35 the mean .3 and the deviation .05: domain 0 is above .35,
+    and domain 1, already at zero, below 7/8.
+    """
+    state = {"history": [[9.0, 7 / 8], [9.0, 0.35]], "seen": 2.0, "count": [3.0, 0.0]}
+    terms, new = call("lap", m=2.0, warmup=90.0, state=state)
+    assert new["history"].tolist() == [[5 / 8, 7 / 8], [1 / 4, 0.35]]
+    assert new["count"].tolist() == [4.0, 0.0]
+    assert float(terms["risk"]) == pytest.approx(((1 - tanh(2 * 0.005 * 4) ** 2) * 5 / 8 + 1 / 4) / 2)
+    # The next losses, which are the same, take the other places: nothing is left to deviate, so nothing counts.
+    terms, last = call("lap", m=2.0, warmup=90.0, state={name: value.tolist() for name, value in new.items()})
+    assert last["history"].tolist() == [[5 / 8, 5 / 8], [1 / 4, 1 / 4]]
+    assert last["count"].tolist() == [4.0, 0.0]
+
+
+def test_lap_waits_for_full_histories_and_the_end_of_the_warm_up():
+    full = {"history": [[9.0, 7 / 8], [9.0, 0.35]], "seen": 2.0, "count": [0.0, 0.0]}
+    for state, warmup in ((full, 91.0), (full | {"seen": 0.0}, 0.0)):
+        terms, new = call("lap", warmup=warmup, state=state)
+        assert float(terms["risk"]) == pytest.approx(7 / 16)
+        assert new["count"].tolist() == [0.0, 0.0]
+        assert new["history"][:, 0].tolist() == [5 / 8, 1 / 4]
+
+
+def test_icorr():
+    """A fourth row, (5, 0) in domain 1. Outputs about their means: ∓¼ and ∓½; times y: −¼, 0 and −½, 0."""
+    rows = batch()._replace(
+        x=torch.tensor([[1.0], [2.0], [3.0], [5.0]], dtype=torch.float64),
+        y=torch.tensor([1.0, 0.0, 1.0, 0.0], dtype=torch.float64),
+        domain=torch.tensor([0, 0, 1, 1]),
+        weight=torch.ones(4, dtype=torch.float64),
+        size=torch.tensor([2.0, 2.0], dtype=torch.float64),
+    )
+    plain = floats(call("icorr", lam=4.0, rows=rows, options={"rescale": "none"}))
+    # ρ is −⅛ and −¼, each 1/16 from their mean; the fourth row's loss is (5/2)².
+    assert plain == pytest.approx({"risk": (5 / 8 + (1 / 4 + 25 / 4) / 2) / 2, "correlation": 4 / 256})
+    divided = floats(call("icorr", lam=4.0, rows=rows))
+    assert divided == pytest.approx({name: value / 4 for name, value in plain.items()})
+    early = floats(call("icorr", lam=4.0, rows=rows._replace(step=torch.tensor(19.0))))
+    assert early == pytest.approx({"risk": plain["risk"], "correlation": 1 / 256})
+
+
+def test_icorr_leaves_out_domains_of_one_row():
+    """Alone in its domain, a row is its mean; the other domain then has nothing to differ from."""
+    assert floats(call("icorr", lam=4.0, options={"rescale": "none"})) == pytest.approx(
+        {"risk": 7 / 16, "correlation": 0.0}
+    )
+
+
+def test_pair():
+    """The objectives are 7/16, 45/32 and, half the square of 5/8 − ¼, 9/128.
+
+    Their slopes in w: dR/dw is 3/2 and 3. G_e = mean 2(wx − y)wx has the slope mean 2x(2wx − y), which is 4 and 12, so
+    that G² has 6 and 36. The third has (5/8 − ¼)(3/2 − 3). Slopes in a are half of that: all gradients are on one line,
+    the third the other way.
+    """
+    value = {"risk": 7 / 16, "irm": 45 / 32, "variance": 9 / 128}
+    slope = [9 / 4, 21.0, -9 / 16]
+    # The third is too large for its preference. It may shrink, but the others may not grow faster than along a.
+    r = [1e-12 / (1 + 1e-2 + 1e-12), 1e-2 / (1 + 1e-2 + 1e-12), 1 / (1 + 1e-2 + 1e-12)]
+    weighted = [p * v for p, v in zip(r, value.values(), strict=True)]
+    excess = [log(3 * w / sum(weighted)) for w in weighted]
+    divergence = sum(w / sum(weighted) * x for w, x in zip(weighted, excess, strict=True))
+    along = sum(p * (x - divergence) * s for p, x, s in zip(r, excess, slope, strict=True))
+    assert -9 / 16 < along < 0
+    got = call("pair")
+    assert floats(got.terms) == pytest.approx(value)
+    assert got.by_parameter["1.weight"].item() == pytest.approx(along)
+    assert got.by_parameter["0.weight"].item() == pytest.approx(along / 2)
+    # Preferred by their inverses, all are as they should be: none may grow, and on one line one always does.
+    still = call("pair", risk=value["variance"] / value["risk"], irm=value["variance"] / value["irm"])
+    assert still.by_parameter["1.weight"].item() == pytest.approx(0, abs=1e-12)
+    early = call("pair", rows=batch(step=29.0))
+    assert early.by_parameter["1.weight"].item() == pytest.approx(9 / 4)
+    assert early.by_parameter["0.weight"].item() == pytest.approx(9 / 8)
+
+
 def test_iga():
     """(3/2, 3) and (¾, 3/2) around their means: 2·(¾)² + 2·(3/8)²."""
     assert floats(call("iga", lam=10.0)) == pytest.approx({"risk": 7 / 16, "iga": 10 * (9 / 8 + 9 / 32)})
@@ -411,8 +490,6 @@ def test_har():
 
 def test_cnbb():
     """With weights of one: logistic loss of tanh(x)/2, minus λ mean tanh²."""
-    from math import tanh
-
     got = floats(call("cnbb", task="binary", lam=0.3, rate=0.0))
     f = [tanh(x) / 2 for x in (1, 2, 3)]
     assert got["risk"] == pytest.approx(((logistic(f[0], 1) + logistic(f[1], 0)) / 2 + logistic(f[2], 1)) / 2)

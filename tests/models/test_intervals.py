@@ -80,7 +80,7 @@ def test_a_level_that_so_few_domains_cannot_promise_is_refused_with_what_it_take
         model.predict_interval(X[:3], method="magic")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("classes", [False, True])
 def test_domains_as_normal_draws_serve_who_has_few(classes):
     covered = []
@@ -160,7 +160,7 @@ def test_trusted_intervals_count_noisy_domains_by_their_weight():
     assert coverage(model, X, y, 0.8, trusted=True)[0] > 0.77
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_noisy_domains_do_not_tell_where_rows_are_noisy():
     """A noisy domain that lies apart must not widen intervals of all rows that lie there."""
     X, y, domain = made(12, level=0.3)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rpo.exceptions import InputError
-from rpo_lab.data.wheel import fetch_tables
+from rpo_lab.data.real import fetch_tables
 
 ROOT = Path(__file__).parents[2]
 LEVELS = ("0.8", "0.9")
@@ -26,7 +26,7 @@ def found(tmp_path_factory):
     return json.loads(out.read_text())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_held_out_domains_are_covered_and_not_too_much(found):
     for level in LEVELS:
         covered = {name: row[level]["ours"][0] for name, row in found["tables"].items() if level in row}
@@ -35,7 +35,7 @@ def test_held_out_domains_are_covered_and_not_too_much(found):
         assert np.mean(list(covered.values())) <= float(level) + 0.05
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_local_noise_makes_intervals_no_wider_on_three_tables_of_four(found):
     tables = [row for row in found["tables"].values() if not row["classes"]]
     for level in LEVELS:
@@ -43,7 +43,7 @@ def test_local_noise_makes_intervals_no_wider_on_three_tables_of_four(found):
         assert np.mean([row["ours"][1] <= row["unscaled"][1] * (1 + 1e-9) for row in rows]) >= 0.75
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_p_values_are_uniform_and_trouble_is_flagged(found):
     every = found["all"]
     assert {name: p for name, (p, _) in every["uniform"].items() if p <= 0.01} == {}
@@ -54,7 +54,7 @@ def test_p_values_are_uniform_and_trouble_is_flagged(found):
     assert every["unlabelled"][0] < 0.15
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_adapting_does_no_harm_and_helps_where_domains_differ_in_level(found):
     for name, row in found["tables"].items():
         for rows in (10, 30, 100):

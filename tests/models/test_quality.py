@@ -7,7 +7,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.neighbors import KNeighborsRegressor
 
 from rpo import QualityClassifier, QualityRegressor
-from rpo._models.decision import worse
+from rpo._models.decision import paired_p_value
 from rpo.exceptions import InputError
 
 
@@ -179,9 +179,9 @@ def test_estimators_that_take_domains_get_them(noisy):
 
 def test_a_veto_needs_four_domains_and_certainty():
     even = np.ones(3)
-    assert worse(even + 1, even, even) == 1
+    assert paired_p_value(even + 1, even, even) == 1
     many = np.linspace(1, 2, 12)
-    assert worse(many * 1.1, many, np.ones(12)) < 0.001
-    assert worse(many, many * 1.1, np.ones(12)) > 0.999
+    assert paired_p_value(many * 1.1, many, np.ones(12)) < 0.001
+    assert paired_p_value(many, many * 1.1, np.ones(12)) > 0.999
     one_domain = np.r_[100.0, np.full(11, 1e-6)]  # all but one of no weight: as good as one domain
-    assert worse(many * 1.1, many, one_domain) == 1
+    assert paired_p_value(many * 1.1, many, one_domain) == 1

@@ -32,7 +32,7 @@ def test_a_feature_that_is_the_target_is_found():
     assert exact_score(1, module=own_module()) > 0.95
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_feature_that_is_the_target_is_found_in_forty_of_forty_seeds():
     assert min(exact_score(seed) for seed in range(40)) > 0.95
     assert min(exact_score(seed, module=own_module()) for seed in range(40)) > 0.95
@@ -55,7 +55,7 @@ def test_curved_truths_under_shift(truth):
     assert loss_by_penalties(truth, 0) < 0.03
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("truth", TRUTHS)
 def test_curved_truths_under_shift_in_ten_of_ten_seeds(truth):
     assert max(loss_by_penalties(truth, seed) for seed in range(10)) < 0.03
@@ -88,7 +88,7 @@ def test_a_rare_class_of_clean_data():
     assert min(same, plain) > -0.05
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_rare_class_of_clean_data_in_ten_seeds():
     found = np.array([rare_class(seed, 900) for seed in range(10)])
     assert abs(found[:, 0]).max() < 0.03

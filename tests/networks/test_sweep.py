@@ -67,9 +67,9 @@ def test_without_validation_a_fifth_is_left_out_of_the_training(data):
 
 
 def _aside(X):
-    from rpo._networks.sweep import kept_aside
+    from rpo._networks.sweep import hold_out
 
-    return kept_aside(X, None)
+    return hold_out(X, None)
 
 
 def test_options_may_be_tried_too_and_a_list_of_combinations(data):

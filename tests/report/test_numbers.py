@@ -6,6 +6,7 @@ import re
 import pytest
 
 from rpo._report import render
+from rpo._report.page import SECTIONS
 from rpo.cli.quality import quality_json
 from tests.report.reading import near, section_of, strange, values
 
@@ -23,7 +24,7 @@ def test_what_is_sorted_by_is_in_the_json(found):
     assert [value for value in sorts if not near(known, value, max(1e-5 * abs(value), 1e-9))] == []
 
 
-@pytest.mark.parametrize("part", ["summary", "domains", "columns", "strata", "heat", "rows", "doubts", "paper"])
+@pytest.mark.parametrize("part", SECTIONS)
 def test_what_is_shown_is_in_the_json(found, part):
     sizes = (len(found.domains), len(found.features), len(found.rows))
     assert strange(section_of(render(found, title="t.csv"), part), known_of(found), sizes) == []

@@ -58,7 +58,7 @@ def test_hardly_a_table_with_nothing_wrong_is_claimed(tmp_path):
     assert claims(streamed(noisy, tmp_path / "noisy", 900, **simple))  # the same can claim
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_of_forty_tables_with_nothing_wrong_two_are_claimed_at_most(tmp_path):
     claimed, shifted = [], []
     for kind in (*NUMBERS, *LABELS):
@@ -71,7 +71,7 @@ def test_of_forty_tables_with_nothing_wrong_two_are_claimed_at_most(tmp_path):
     assert len(shifted) <= 2, shifted
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [*NUMBERS, *LABELS])
 def test_streamed_and_in_memory_the_same_is_claimed(tmp_path, kind):
     frame = table(kind, 7, 6, 300, offset=0.3)

@@ -1,6 +1,6 @@
-"""The scheduler of a Dask cluster: connected to, or one line within seconds.
+"""Connection to the scheduler of a Dask cluster, or a one-line error within seconds.
 
-Nothing heavy is imported here, so that a command can ask before it does anything else.
+Nothing heavy is imported here, so that a command can check before it does anything else.
 """
 
 import gc
@@ -16,7 +16,7 @@ PATIENCE = 4.0  # seconds for an answer
 
 
 def connect(address: str, *, default: bool = False) -> "Client":
-    """A client of the scheduler at an address; for libraries that ask Dask for one, the `default`.
+    """Connect to the scheduler at an address; `default` makes the client Dask's default.
 
     >>> connect("nowhere")
     Traceback (most recent call last):
@@ -30,14 +30,14 @@ def connect(address: str, *, default: bool = False) -> "Client":
         raise InputError("a cluster needs Dask: pip install 'rpo[cluster]'") from None
     if not address:  # Dask would start a cluster of its own
         raise InputError("--cluster is empty: pass the address of a Dask scheduler, such as tcp://10.0.0.5:8786")
-    for name in ("distributed", "distributed.client"):  # what goes wrong is said in one line, by us
+    for name in ("distributed", "distributed.client"):  # errors are reported in one line, by us
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
-        get_address_host_port(address)  # a client that fails on this would take long to go away
+        get_address_host_port(address)  # a client that fails on this is slow to close
         return Client(address, timeout=PATIENCE, set_as_default=default, name="rpo")  # type: ignore[no-untyped-call]
-    except Exception as error:  # whatever listens there may say anything
+    except Exception as error:  # anything may listen there
         words = " ".join(str(error).split()) or type(error).__name__
-    # A client that failed is still about: it goes now, not when another starts, for the two would wait for each other.
+    # Collect the failed client now, not when another starts: the two would wait for each other.
     gc.collect()
     raise InputError(
         f"no Dask scheduler answers at {address} ({words[:120]}): start one with `dask scheduler`, "
@@ -45,7 +45,7 @@ def connect(address: str, *, default: bool = False) -> "Client":
     )
 
 
-def reached(address: str) -> str:
-    """The address, once somebody answers there: to be known before anything is computed."""
+def check_scheduler(address: str) -> str:
+    """Check that a scheduler answers at the address, before anything is computed; return the address."""
     connect(address).close()  # type: ignore[no-untyped-call]
     return address

@@ -1,6 +1,6 @@
-"""Pieces of work on a Dask cluster: what a lost worker had is done by another, and what ends it all is one line.
+"""Distribution of work over a Dask cluster; pieces of a lost worker are repeated, other failures are one-line errors.
 
-Nothing heavy is imported here: what the work needs comes with it.
+Nothing heavy is imported here; the work brings its own imports.
 """
 
 import asyncio
@@ -29,35 +29,38 @@ Done = TypeVar("Done")
 def on_cluster(
     address: str, go_on: str = GO_ON
 ) -> Callable[[Callable[[Piece], Done], Sequence[Piece]], Iterator[tuple[int, Done]]]:
-    """Work and pieces to each piece's number and what the work makes of it, by the workers of a cluster."""
+    """Return a function that applies work to pieces on a cluster.
+
+    It yields the number and the result of each piece, in order of completion.
+    """
 
     def spread(work: Callable[[Piece], Done], pieces: Sequence[Piece]) -> Iterator[tuple[int, Done]]:
         with connect(address) as client:
             with scheduler_needed(address, go_on):
                 check_workers(client, address)
-                # A piece of work itself, so that it is made again should its worker be lost; it is sent once.
+                # A task itself, so that it is repeated if its worker is lost; it is sent once.
                 sent = client.submit(_itself, work, pure=False)
-            yield from mapped(client, _applied, pieces, address, "part", go_on, {"work": sent})
+            yield from map_pieces(client, _apply, pieces, address, "part", go_on, {"work": sent})
 
     return spread
 
 
-def mapped(
+def map_pieces(
     client: "Client",
     work: Callable[..., Done],
     pieces: Sequence[Any],
     address: str,
     what: str,
     go_on: str = GO_ON,
-    given: Mapping[str, Any] | None = None,
+    arguments: Mapping[str, Any] | None = None,
 ) -> Iterator[tuple[int, Done]]:
-    """Each piece's number and what `work` makes of it, in the order in which they come; `what` a piece is called.
+    """Apply `work` to pieces on a cluster; yield the number and the result of each, in order of completion.
 
-    `given` are further arguments of the work, which may be futures.
+    `what` is the name of a piece in error messages, `arguments` are further arguments of the work, possibly futures.
     """
     done: Queue[Any] = Queue()
     with scheduler_needed(address, go_on):
-        futures = client.map(work, pieces, pure=False, **(given or {}))
+        futures = client.map(work, pieces, pure=False, **(arguments or {}))
     place = {future.key: number for number, future in enumerate(futures)}
     for future in futures:
         future.add_done_callback(done.put)  # type: ignore[no-untyped-call]
@@ -65,13 +68,13 @@ def mapped(
     for _ in futures:
         with scheduler_needed(address, go_on):
             future = waiting.for_one_of(done)
-            found: Done = _outcome(future, address, what, go_on)
-        yield place[future.key], found
+            result: Done = _result_of(future, address, what, go_on)
+        yield place[future.key], result
 
 
 @contextmanager
 def scheduler_needed(address: str, go_on: str = GO_ON) -> Iterator[None]:
-    """Whatever breaks while the scheduler is asked is one line: it may go between any two questions."""
+    """Turn any failure of the scheduler into a one-line error; it may be lost at any moment."""
     try:
         yield
     except (InputError, TrainingError):
@@ -84,16 +87,16 @@ def scheduler_needed(address: str, go_on: str = GO_ON) -> Iterator[None]:
 
 
 def check_workers(client: "Client", address: str) -> None:
-    """Every worker has this version of RPO; that there is none yet is said, for a queue may take its time."""
+    """Check that every worker has this version of RPO; say so if there is none yet (a queue may take time)."""
     ours = version("rpo")
-    found = client.run(_version, on_error="return")
-    for worker, theirs in found.items():
+    versions = client.run(_version, on_error="return")
+    for worker, theirs in versions.items():
         if theirs != ours:
             has = f"rpo {theirs}" if isinstance(theirs, str) else f"no rpo ({type(theirs).__name__}: {theirs})"
             raise InputError(
                 f"worker {worker} has {has}, but this is rpo {ours}: install the same version on all workers"
             )
-    if not found:
+    if not versions:
         print(f"rpo: the cluster at {address} has no workers yet; waiting for one", file=sys.stderr)
 
 
@@ -102,14 +105,14 @@ def _version() -> str:
 
 
 class _Waiting:
-    """Waits for results, but not for workers that will not come back."""
+    """Queue of results that gives up once all workers have been gone for a while."""
 
     def __init__(self, client: "Client", address: str, go_on: str) -> None:
         self.client, self.address, self.go_on = client, address, go_on
-        self.seen: float | None = None  # when there last was a worker
+        self.seen: float | None = None  # time at which there last was a worker
 
     def for_one_of(self, done: "Queue[Any]") -> Any:
-        """The next future that is done, one way or another."""
+        """Return the next future that is done, successful or not."""
         while True:
             try:
                 return done.get(timeout=2)
@@ -123,14 +126,14 @@ class _Waiting:
                     ) from None
 
 
-def _outcome(future: Any, address: str, what: str, go_on: str) -> Any:
-    """What a piece gave, or one line about why it gave nothing."""
+def _result_of(future: Any, address: str, what: str, go_on: str) -> Any:
+    """Return the result of a piece, or raise a one-line error if it failed."""
     from distributed import KilledWorker
 
     if future.cancelled() or future.status == "lost":
         raise asyncio.CancelledError
     error = future.exception()
-    found = future.result() if error is None else None  # fetched through the scheduler
+    result = future.result() if error is None else None  # fetched through the scheduler
     if isinstance(error, KilledWorker):
         raise TrainingError(
             f"a {what} was abandoned after {error.allowed_failures + 1} workers died running it, "
@@ -139,7 +142,7 @@ def _outcome(future: Any, address: str, what: str, go_on: str) -> Any:
     if error is not None:
         raise TrainingError(f"a worker of {address} failed ({type(error).__name__}: {error}): {go_on}")
     future.release()
-    return found
+    return result
 
 
 _one_at_a_time = threading.Lock()
@@ -149,7 +152,7 @@ def _itself(work: Callable[[Piece], Done]) -> Callable[[Piece], Done]:
     return work
 
 
-def _applied(piece: Any, work: Callable[[Any], Any]) -> Any:
-    """One piece on a worker; a worker with several threads still does one at a time."""
+def _apply(piece: Any, work: Callable[[Any], Any]) -> Any:
+    """Apply the work to one piece on a worker, one piece at a time even if the worker has several threads."""
     with _one_at_a_time:
         return work(piece)

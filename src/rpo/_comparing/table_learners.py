@@ -7,7 +7,7 @@ import json
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,6 @@ from rpo._models import QualityClassifier, QualityRegressor
 from rpo._table.table import Table
 from rpo._workers import shared
 from rpo.exceptions import InputError, OneDomainWarning
-from rpo.grouping import NamedStrata
 from rpo_lab.runner.specification import sha256
 
 QUALITY = "quality"
@@ -53,13 +52,6 @@ class FoldTask:
     scale: float
 
 
-def part(ready: Table, rows: NDArray[np.bool_]) -> Table:
-    """Some rows of a prepared table."""
-    strata = ready.strata and NamedStrata(ready.strata.labels[rows], ready.strata.names)
-    some = {name: getattr(ready, name)[rows] for name in ("X", "y", "domains", "row")}
-    return replace(ready, frame=ready.frame[rows], strata=strata, **some)
-
-
 def fit_fold(task: FoldTask) -> dict[str, dict[str, float]]:
     """The error of every learner on each held-out domain: squared, over the target's variance, or share wrong.
 
@@ -67,7 +59,7 @@ def fit_fold(task: FoldTask) -> dict[str, dict[str, float]]:
     """
     ready = task.ready
     seen = ~np.logical_or.reduce(list(task.held.values()))
-    inside, classes = part(ready, seen), ready.task == "classification"
+    inside, classes = ready.rows(seen), ready.task == "classification"
     known, y = np.unique(inside.y, return_inverse=True) if classes else (None, inside.y)
     models: dict[str, Any] = {}
     for name, learner in zip(names_of(ready), (constant(classes), linear(classes), trees(classes, 0)), strict=False):

@@ -23,7 +23,7 @@ from rpo.exceptions import InputError
 from rpo.functional.losses import Task
 from rpo.functional.statistics import MIN_ROWS
 from rpo.grouping import find_strata
-from rpo.grouping.strata import GROUPINGS, chosen_grouping
+from rpo.grouping.strata import GROUPINGS, choose_grouping
 from rpo_lab.runner.problems import Problem, problem
 
 NAME = "table"
@@ -76,7 +76,7 @@ def dealt(ready: Table, grouping: Grouping = "auto", seed: int = 0) -> tuple[Fol
     number = min(len(labels), MOST_FOLDS)
     fold[np.lexsort((labels, -count))] = np.arange(len(labels)) % number
     y, task, classes, _ = encoded(ready)
-    source = chosen_grouping(grouping, classes=task != "regression", given=ready.strata is not None)
+    source = choose_grouping(grouping, classes=task != "regression", given=ready.strata is not None)
     named = ready.strata.labels if ready.strata else np.zeros(0)
     given: dict[str, NDArray[Any]] = {
         "X": ready.X,

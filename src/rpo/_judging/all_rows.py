@@ -36,19 +36,20 @@ def of_all_rows(
     if classes is None:
         assert seen.levels.lines is not None
         noise, levels, stratum = number_noise_of(sums, seen.levels.lines, seen.levels)
+        noise = replace(noise, misfit=seen.noise.misfit)
     else:
         clear = isinstance(seen.noise, LabelNoise) and seen.noise.clear
         own = seen.problem.domain * len(seen.strata.names) + seen.strata.labels
         sampled = by_group(own, None, len(sums["cell_rows"]))
         noise, levels, stratum = label_noise_of(sums, len(classes), clear, seen.levels, sampled)
     strata = NamedStrata(stratum, seen.strata.names, seen.strata.searched)
-    weight = noise.weights(stratum, len(strata.names), seen.misfit)
+    weight = noise.weights(stratum, len(strata.names))
     each = weight[noise.domain, stratum]
     total, squares = sums["features"], sums["feature_squares"]
     variance = squares.sum(0) / sums["rows"].sum() - (total.sum(0) / sums["rows"].sum()) ** 2
     novel = novelty(sums["rows"], total, squares, variance) if len(names) > 1 else np.zeros(1)
     domains = domains_table(noise, levels, novel, sums["rows"], seen.held_out, mean_weight(noise, each), names)
-    every = noise.table(stratum, len(strata.names), relative=True)
+    every = noise.relative_table(stratum, len(strata.names))
     return replace(
         sample,
         domains=domains,

@@ -1,33 +1,34 @@
-"""What `rpo.quality` is given, checked: a table in either form, labels, weights, predictions."""
+"""The arguments of `rpo.quality`, checked: a table in either form, its roles, predictions."""
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rpo._io import AskedTask
 from rpo._learners.crossfit import Expected, Problem
 from rpo._stats.ridge import Array
+from rpo._table.checks import row_labels
+from rpo._table.encoding import free_name
 from rpo._table.table import Table, prepare
 from rpo.exceptions import InputError
-from rpo.grouping.strata import codes
 
 
-def prepared(
+def prepare_arguments(
     X: Any,
     y: Any,
     domains: Any,
+    *,
     target: str | None,
     domain: str | None,
     strata: Any,
-    task: AskedTask,
     unit: Any,
-    drop: Sequence[str],
-    category: Sequence[str],
-) -> tuple[Table, NDArray[np.bool_], int]:
-    """The table prepared, whichever way it was given; which of its rows have a target; and how many there are."""
+    sample_weight: Any,
+    drop: Any,
+    **options: Any,
+) -> tuple[Table, int]:
+    """Prepare the table, whichever way it was given, with unit and weight of its rows; and count the rows given."""
     frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(_matrix(X)).add_prefix("x")
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     if target is None:
@@ -35,21 +36,21 @@ def prepared(
             raise InputError("pass y, or the whole table with target='name'")
         frame, target = _with(frame, "target", np.asarray(y))
         if domains is not None:
-            frame, domain = _with(frame, "domain", _one_label_each(domains, len(frame), "domains"))
+            frame, domain = _with(frame, "domain", row_labels(domains, "domains", len(frame)))
     elif y is not None or domains is not None:
         raise InputError("pass either y and domains, or the columns' names as target= and domain=, not both")
     named = [strata] if isinstance(strata, str) else strata
     columns = [str(name) for name in named] if _are_names(named, frame) else []
     if not columns and np.size(named):
         # Labels are names, also if they are numbers: only columns of the table are cut into ranges.
-        frame, name = _with(frame, "stratum", _one_label_each(named, len(frame), "strata").astype(str))
+        frame, name = _with(frame, "stratum", row_labels(named, "strata", len(frame)).astype(str))
         columns, drop = [name], [*drop, name]
-    if isinstance(unit, str):
-        drop = [*drop, unit]
-    ready = prepare(frame, target=target, domain=domain, strata=columns, task=task, drop=drop, category=category)
-    kept = np.zeros(len(frame), dtype=bool)
-    kept[ready.row - 1] = True
-    return ready, kept, len(frame)
+    if unit is not None and not isinstance(unit, str):
+        frame, unit = _with(frame, "unit", row_labels(unit, "unit", len(frame)))
+    ready = prepare(frame, target=target, domain=domain, strata=columns, unit=unit, drop=drop, **options)
+    if sample_weight is not None:
+        ready = replace(ready, weight=_row_weights(sample_weight, len(frame))[ready.row - 1])
+    return ready, len(frame)
 
 
 def _matrix(X: Any) -> NDArray[Any]:
@@ -60,11 +61,10 @@ def _matrix(X: Any) -> NDArray[Any]:
 
 
 def _with(frame: pd.DataFrame, name: str, values: NDArray[Any]) -> tuple[pd.DataFrame, str]:
-    """The frame with one more column, under a name that it does not have yet."""
+    """Return the frame with one more column, and its name, which no other has."""
     if len(values) != len(frame):
         raise InputError(f"{name} has {len(values)} values, but X has {len(frame)} rows")
-    while name in frame.columns:
-        name += "_"
+    name = free_name(name, frame)
     return frame.assign(**{name: values}), name
 
 
@@ -72,22 +72,8 @@ def _are_names(values: Any, frame: pd.DataFrame) -> bool:
     return isinstance(values, list | tuple) and all(isinstance(v, str) for v in values) and len(values) != len(frame)
 
 
-def _one_label_each(labels: Any, n: int, what: str) -> NDArray[Any]:
-    code, known = codes(labels, what, n)
-    return np.asarray(known)[code]
-
-
-def unit_codes(X: Any, unit: str | ArrayLike, n: int, what: str) -> NDArray[np.intp]:
-    """The unit of each row as a number: a column's name, or one label per row."""
-    if isinstance(unit, str):
-        if not isinstance(X, pd.DataFrame) or unit not in X.columns:
-            raise InputError(f"the table has no column {unit!r} ({what})")
-        return codes(X[unit].to_numpy(), what, n)[0]
-    return codes(unit, what, n)[0]
-
-
-def row_weights(values: ArrayLike, n: int) -> Array:
-    """How often each row counts."""
+def _row_weights(values: ArrayLike, n: int) -> Array:
+    """Return how often each row counts."""
     weight = np.asarray(values, dtype=np.float64)
     if weight.shape != (n,):
         raise InputError(f"sample_weight must have shape ({n},), one value per row of X, got {weight.shape}")
@@ -97,7 +83,7 @@ def row_weights(values: ArrayLike, n: int) -> Array:
 
 
 def given_predictions(predictions: NDArray[Any], problem: Problem) -> Expected:
-    """Predictions of the user's own, as if a learner had made them."""
+    """Return predictions of the user's own as if a learner had made them."""
     value = np.asarray(predictions, dtype=np.float64)
     n, classes = len(problem.y), problem.n_classes
     if classes == 2 and value.ndim == 1:

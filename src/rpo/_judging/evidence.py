@@ -19,7 +19,6 @@ from rpo._judging.frames import (
     errors_by_domain,
     least_likely,
     mean_weight,
-    missed,
     named_strata_table,
     novelty_of,
     overall,
@@ -30,11 +29,11 @@ from rpo._judging.frames import (
 from rpo._judging.groups import strata_of, strata_table
 from rpo._judging.judgement import Judgement
 from rpo._judging.levels import Levels, noise_and_levels, noise_of
-from rpo._judging.noise import Noise
+from rpo._judging.noise import Noise, NumberNoise
 from rpo._learners.crossfit import Expected, Problem, out_of_domain, out_of_row, sample_by_domain
 from rpo._stats.ridge import Array
 from rpo._table.table import Table
-from rpo.grouping.strata import NamedStrata, check_grouping
+from rpo.grouping.strata import NamedStrata, check_grouping, codes
 
 
 def look(
@@ -43,8 +42,6 @@ def look(
     grouping: Grouping = "auto",
     estimator: Any = "auto",
     predictions: NDArray[Any] | None = None,
-    weight: Array | None = None,
-    unit: NDArray[np.intp] | None = None,
     random_state: int = 0,
     progress: Show = "auto",
 ) -> "Seen":
@@ -52,7 +49,8 @@ def look(
     check_grouping(grouping, classes=ready.task == "classification", given=ready.strata is not None)
     names, code = np.unique(ready.domains, return_inverse=True)
     classes, y = np.unique(ready.y, return_inverse=True) if ready.task == "classification" else (None, ready.y)
-    counts = np.ones(len(y)) if weight is None else weight
+    counts = np.ones(len(y)) if ready.weight is None else ready.weight
+    unit = None if ready.unit is None else codes(ready.unit, "unit")[0]
     n_classes = 0 if classes is None else len(classes)
     problem = Problem(ready.X, y, code, len(names), n_classes, counts, estimator, unit)
     if predictions is not None:
@@ -66,7 +64,7 @@ def told(ready: Table, seen: "Seen", random_state: int = 0) -> Judgement:
     classes = np.unique(ready.y) if ready.task == "classification" else None
     used, noise, strata = seen.problem, seen.noise, seen.strata
     counts = used.weight
-    row_weight = noise.weights(strata.labels, len(strata.names), seen.misfit)[code, strata.labels]
+    row_weight = noise.weights(strata.labels, len(strata.names))[code, strata.labels]
     domains = domains_table(
         noise,
         seen.levels,
@@ -98,7 +96,7 @@ def told(ready: Table, seen: "Seen", random_state: int = 0) -> Judgement:
             left_out=ready.left_out,
             domain_name=ready.domain or "domain",
         ),
-        misfit=seen.misfit,
+        misfit=noise.misfit,
         copies=copied(replace(used, X=ready.X)),
         noise=overall(domains) if classes is not None else float(noise.table(np.zeros_like(code), 1)["noise"][0]),
     )
@@ -131,7 +129,6 @@ class Seen:
     strata: NamedStrata
     suspicion: Suspicion
     held_out: Array
-    misfit: float
 
 
 def _given(expected: Expected, ready: Table, problem: Problem, grouping: Grouping, seed: int) -> Seen:
@@ -141,7 +138,7 @@ def _given(expected: Expected, ready: Table, problem: Problem, grouping: Groupin
     none = np.zeros(problem.X.shape[1])
     slopes = np.full((problem.n_domains, len(none)), np.nan)
     suspicion = Suspicion(none, none + 1, slopes, slopes, ())
-    return Seen(problem, expected, noise, levels, strata, suspicion, np.full(problem.n_domains, np.nan), 0.0)
+    return Seen(problem, expected, noise, levels, strata, suspicion, np.full(problem.n_domains, np.nan))
 
 
 def _looked(ready: Table, problem: Problem, grouping: Grouping, seed: int, progress: Show) -> Seen:
@@ -173,8 +170,9 @@ def _looked(ready: Table, problem: Problem, grouping: Grouping, seed: int, progr
         strata = strata_of(ready, problem, noise.size[rows], rows, grouping, seed)
     counted = noise.weights(strata.labels, len(strata.names))[problem.domain, strata.labels]
     some = used.part(rows) if sampled else used
-    held_out, misfit = np.full(problem.n_domains, np.nan), 0.0
+    held_out = np.full(problem.n_domains, np.nan)
     if (unseen := out_of_domain(some, counted[rows], progress)) is not None:
         held_out = errors_by_domain(some, unseen)
-        misfit = noise.some(rows).misfit(missed(some, unseen))
-    return Seen(used, expected, noise, levels, strata, suspicion, held_out, misfit)
+        if isinstance(noise, NumberNoise):
+            noise = replace(noise, misfit=noise.some(rows).estimate_misfit(some.y - unseen.value))
+    return Seen(used, expected, noise, levels, strata, suspicion, held_out)

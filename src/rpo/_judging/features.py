@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor
 
 from rpo._io import Show
 from rpo._judging.noise import ORDINARY_QUANTILE
-from rpo._learners.crossfit import Expected, Problem, out_of_row
+from rpo._learners.crossfit import Expected, Problem, cross_predict, out_of_row
 from rpo._mapped import blocks
 from rpo._stats.heterogeneity import Heterogeneity, heterogeneity
 from rpo._stats.ridge import Array
@@ -153,14 +155,15 @@ def _trust_by_place(problem: Problem, size: Array) -> Array:
     r"""(s/ŝ(x, e))² where ŝ > 2.5 s, else 1: ŝ what trees that did not see the row say of the residual's size, s its
     usual value."""
     where = np.column_stack([problem.X, problem.domain])
-    fold, expected = problem.folds(), np.zeros_like(size)
     order = np.argsort(content((where[some] for some in blocks(len(where))), salt=2), kind="stable")
-    order = order[problem.weight[order] > 0]
-    for f in np.unique(fold):
-        seen, asked = order[fold[order] != f][:ROWS], np.flatnonzero(fold == f)
+
+    def fit(seen: NDArray[np.intp], _: int) -> Any:
+        seen = seen[:ROWS]
         trees = ExtraTreesRegressor(TREES, min_samples_leaf=LEAF, max_features=1.0, random_state=0)
-        trees.fit(where[seen], size[seen], problem.weight[seen])
-        expected[asked] = trees.predict(where[asked])
+        return trees.fit(where[seen], size[seen], problem.weight[seen])
+
+    rows = order[problem.weight[order] > 0]
+    expected = cross_predict(fit, lambda trees, held: trees.predict(where[held]), problem.folds(), rows)
     usual = np.quantile(expected, ORDINARY_QUANTILE)
     return np.asarray(np.where(expected > FAR * usual, (usual / np.maximum(expected, 1e-300)) ** 2, 1.0))
 

@@ -13,11 +13,11 @@ from scipy.special import stdtr
 
 from rpo._judging.features import Suspicion
 from rpo._judging.levels import Levels
-from rpo._judging.noise import LabelNoise, Noise
-from rpo._learners.crossfit import Expected, Problem
+from rpo._judging.noise import LabelNoise, Noise, corrected
+from rpo._learners.crossfit import Expected, Problem, squared_errors
 from rpo._mapped import blocks
 from rpo._stats.ridge import Array
-from rpo._stats.significance import SURE, holm
+from rpo._stats.significance import SURE
 from rpo._table.columns import names_of
 from rpo._table.table import Table
 from rpo.functional.statistics import MIN_ROWS
@@ -59,8 +59,8 @@ def domains_table(
     known = np.isfinite(offset) & (levels.error > 0) & enough
     beyond = np.maximum(np.abs(np.where(known, offset, 0.0)) - levels.slack, 0.0)
     p_offset = np.where(known, 2 * stdtr(levels.freedom, -beyond / np.where(known, levels.error, 1.0)), np.nan)
-    p_offset = _holm(p_offset)
-    p_relation = _holm(np.where(table["judged"], levels.relation_p, np.nan))
+    p_offset = corrected(p_offset, known)
+    p_relation = corrected(levels.relation_p, table["judged"].to_numpy())
     made = pd.DataFrame(
         {
             "domain": names,
@@ -120,24 +120,8 @@ def errors_by_domain(problem: Problem, expected: Expected) -> Array:
     """The root mean squared error of each domain; NaN without rows."""
     e, n, w = problem.domain, problem.n_domains, problem.weight
     mass = np.bincount(e, w, n)
-    square = np.bincount(e, w * _squared(problem, expected), n)
+    square = np.bincount(e, w * squared_errors(problem.y, expected.value), n)
     return np.sqrt(np.where(mass > 0, square / np.where(mass > 0, mass, 1.0), np.nan))
-
-
-def _squared(problem: Problem, expected: Expected) -> Array:
-    """Squared errors; for classes the squared distance of the probabilities, halved for two classes to be Brier's."""
-    if not problem.n_classes:
-        return np.asarray((problem.y - expected.value) ** 2)
-    truth = np.zeros_like(expected.value)
-    truth[np.arange(len(truth)), problem.y.astype(np.intp)] = 1.0
-    return np.asarray(((truth - expected.value) ** 2).sum(1) / 2)
-
-
-def missed(problem: Problem, expected: Expected) -> Array:
-    """y − f(x) of numbers; of labels one less the probability of the right one."""
-    if not problem.n_classes:
-        return np.asarray(problem.y - expected.value)
-    return np.asarray(1 - expected.value[np.arange(len(problem.y)), problem.y.astype(np.intp)])
 
 
 def named_strata_table(strata: NamedStrata, table: pd.DataFrame) -> pd.DataFrame:
@@ -216,10 +200,6 @@ def slopes_table(ready: Table, found: Suspicion, names: NDArray[Any]) -> pd.Data
 def sources(ready: Table) -> list[str]:
     """The column that each feature was made of."""
     return [ready.columns[place].name for place in names_of(ready.columns)[1]]
-
-
-def _holm(p: Array) -> Array:
-    return np.array([np.nan if v is None else v for v in holm([None if np.isnan(x) else float(x) for x in p])])
 
 
 def _whole(count: Array) -> NDArray[Any]:

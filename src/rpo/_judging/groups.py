@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from rpo._io import Grouping
 from rpo._judging.noise import Noise, NumberNoise
-from rpo._learners.crossfit import Problem, outputs, sample_by_domain, stacked
+from rpo._learners.crossfit import Problem, cross_predict, sample_by_domain, stacked
 from rpo._learners.learners import MANY_CLASSES, boosted, forest
+from rpo._learners.stack import fit_learner, outputs
 from rpo._stats.ridge import Array
 from rpo._stats.significance import SURE
 from rpo._stats.turned import recalibrated
@@ -62,11 +63,11 @@ def strata_table(
     one half of the rows are so in the other. And misfit is no noise: a stratum must stay noisier under a second, more
     flexible learner of what the first left. These two look at the rows given; `table` may hold the noise of more.
     """
-    table = noise.table(strata.labels, len(strata.names), relative=True) if table is None else table
+    table = noise.relative_table(strata.labels, len(strata.names)) if table is None else table
     if strata.searched and table["noisy"].any() and not _holds_in_halves(problem, noise, seed):
         table["noisy"] = False
     if table["noisy"].any():
-        again = second_learner(problem, noise).table(strata.labels, len(strata.names), relative=True)
+        again = second_learner(problem, noise).relative_table(strata.labels, len(strata.names))
         table["noisy"] &= again["noisy"]
     return table
 
@@ -84,7 +85,7 @@ def _holds_in_halves(problem: Problem, noise: Noise, seed: int) -> bool:
             max_rows=SEARCHED,
         )
         other = only(noise, ~seen)
-        table = other.table(part.labels, int(part.labels.max()) + 1, relative=True)
+        table = other.relative_table(part.labels, int(part.labels.max()) + 1)
         chances.append(float(np.nanmin(table["p"])) if table["judged"].any() else 1.0)
     return 2 * min(chances) < SURE
 
@@ -99,33 +100,36 @@ def second_learner(problem: Problem, noise: Noise) -> Noise:
 
     For labels the two are mixed as they predict best, and the domains' own log odds found anew.
     """
-    fold, kept = problem.folds(), sample_by_domain(problem)
-    kept &= noise.weight > 0
+    rows = np.flatnonzero(sample_by_domain(problem) & (noise.weight > 0))
     if isinstance(noise, NumberNoise):
-        left: Array = noise.residual.copy()
-        for f in np.unique(fold):
-            seen, held = (fold != f) & kept, fold == f
-            trees = boosted(max_iter=150, max_leaf_nodes=31)
-            limit = 3 * float(np.std(noise.residual[seen]))
-            trees.fit(problem.X[seen], np.clip(noise.residual[seen], -limit, limit))
-            left[held] -= trees.predict(problem.X[held])
-        return replace(noise, residual=left)
-    said = np.zeros_like(noise.probability)
-    classes = said.shape[1]
-    steps = min(100, MOST_TREES // (1 if classes == 2 else classes))
-    for f in np.unique(fold):
-        seen, held = (fold != f) & kept, fold == f
-        if len(np.unique(noise.label[seen])) == 1:
-            said[held, noise.label[seen][0]] = 1.0
-            continue
-        many = classes > MANY_CLASSES
-        trees = forest(leaf=1) if many else boosted(classes=True, max_iter=steps, max_leaf_nodes=31)
-        trees.fit(problem.X[seen], noise.label[seen])
-        said[held] = outputs(trees, problem.X[held], classes)
+        return replace(noise, residual=noise.residual - _left_by_trees(problem, noise.residual, rows))
+    said = _told_by_trees(problem, noise.label, noise.probability.shape[1], rows)
     both = np.stack([noise.probability, said])
     mixed = np.tensordot(stacked(both, noise.label, noise.weight), both, 1)
     p, _ = recalibrated(mixed, noise.label, noise.domain, noise.n_domains, noise.weight)
     return replace(noise, probability=p)
+
+
+def _left_by_trees(problem: Problem, residual: Array, rows: NDArray[np.intp]) -> Array:
+    """Predict residuals, wild ones drawn in, by trees of the other folds that see `rows` alone."""
+
+    def fit(seen: NDArray[np.intp], _: int) -> Any:
+        limit = 3 * float(np.std(residual[seen]))
+        return boosted(max_iter=150, max_leaf_nodes=31).fit(problem.X[seen], np.clip(residual[seen], -limit, limit))
+
+    return cross_predict(fit, lambda trees, held: outputs(trees, problem.X[held], 0), problem.folds(), rows)
+
+
+def _told_by_trees(problem: Problem, label: NDArray[np.intp], classes: int, rows: NDArray[np.intp]) -> Array:
+    """Predict the probability of every class by trees of the other folds that see `rows` alone."""
+    steps = min(100, MOST_TREES // (1 if classes == 2 else classes))
+    trees = boosted(classes=True, max_iter=steps, max_leaf_nodes=31)
+    learner = forest(leaf=1) if classes > MANY_CLASSES else trees
+
+    def fit(seen: NDArray[np.intp], _: int) -> Any:
+        return fit_learner(learner, problem.X[seen], label[seen], None, problem.domain[seen])
+
+    return cross_predict(fit, lambda model, held: outputs(model, problem.X[held], classes), problem.folds(), rows)
 
 
 def strata_names(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import fdtrc
 
 from rpo._judging.noise import LabelNoise, Noise, NumberNoise, corrected
-from rpo._learners.crossfit import Expected, Problem, sample_by_domain
+from rpo._learners.crossfit import Expected, Problem, one_hot, sample_by_domain
 from rpo._stats.ridge import Array, gcv_ridge
 from rpo._stats.scale import CLIP, scales
 from rpo._stats.turned import Recalibration, recalibrated, recalibration
@@ -90,10 +90,7 @@ def number_noise(problem: Problem, expected: Expected) -> tuple[NumberNoise, Lev
     relation, chance = np.zeros(problem.n_domains), np.ones(problem.n_domains)
     offset, centred = np.zeros(problem.n_domains), first.copy()
     lines = OwnLines.empty(problem.n_domains, problem.X.shape[1])
-    order = np.argsort(e, kind="stable")
-    ends = np.cumsum(np.bincount(e, minlength=problem.n_domains))
-    for d, rows in enumerate(np.split(order, ends[:-1])):
-        rows = rows[w[rows] > 0]
+    for d, rows in enumerate(_rows_by_domain(problem)):
         n = float(w[rows].sum())
         if len(rows) == 0:
             continue
@@ -189,8 +186,7 @@ def _levels_of_labels(problem: Problem, expected: Expected, p: Array) -> Levels:
     `p` are the probabilities with log odds of every domain's own.
     """
     y, e, w = problem.y.astype(np.intp), problem.domain, problem.weight
-    truth = np.zeros_like(p)
-    truth[np.arange(len(y)), y] = 1.0
+    truth = one_hot(y, p.shape[1])
     own_odds = recalibration(expected.value, y, e, problem.n_domains, w)
     # Without the domains' own log odds, for what a domain's level is beyond its columns.
     common_odds = recalibration(expected.value, y, np.zeros_like(e), 1, w)
@@ -238,10 +234,7 @@ def _other_relation(problem: Problem, p: Array, truth: Array) -> tuple[Array, Ar
     if problem.n_domains == 1:
         return share, chance
     classes = p.shape[1]
-    order = np.argsort(problem.domain, kind="stable")
-    ends = np.cumsum(np.bincount(problem.domain, minlength=problem.n_domains))
-    for d, rows in enumerate(np.split(order, ends[:-1])):
-        rows = rows[problem.weight[rows] > 0]
+    for d, rows in enumerate(_rows_by_domain(problem)):
         if len(rows) < 2 * FEWEST_OWN:
             continue
         ps = []
@@ -266,6 +259,14 @@ def _other_relation(problem: Problem, p: Array, truth: Array) -> tuple[Array, Ar
             )
         chance[d] = min([1.0, *(len(ps) * one for one in ps)])
     return share, corrected(chance, np.ones(problem.n_domains, dtype=bool))
+
+
+def _rows_by_domain(problem: Problem) -> list[NDArray[np.intp]]:
+    """Return the places of the rows of each domain that count."""
+    order = np.argsort(problem.domain, kind="stable")
+    order = order[problem.weight[order] > 0]
+    ends = np.cumsum(np.bincount(problem.domain[order], minlength=problem.n_domains))
+    return np.split(order, ends[:-1])
 
 
 def _reach(values: Array) -> tuple[float, float]:

@@ -4,6 +4,7 @@ Both kinds of target answer the same questions: how noisy is a group, how sure i
 """
 
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -43,8 +44,40 @@ _ROUNDS = 20
 Codes = NDArray[np.intp]
 
 
+class Noise:
+    """What is left of rows, and how noisy groups of them are; of numbers or of labels."""
+
+    by_row: ClassVar[tuple[str, ...]]
+    weight: Array
+    domain: Codes
+    n_domains: int
+    misfit: float = 0.0
+    """The variance by which models miss a domain that they never saw, beyond its noise; labels have none."""
+
+    def some(self, rows: NDArray[np.intp]) -> Self:
+        """Return the noise of some of the rows."""
+        parts: dict[str, Any] = {name: getattr(self, name)[rows] for name in self.by_row}
+        return replace(self, **parts)  # type: ignore[type-var]
+
+    def table(self, group: Codes, n_groups: int) -> pd.DataFrame:
+        """Return how noisy each group is, and how much noisier than the rest."""
+        raise NotImplementedError
+
+    def relative_table(self, group: Codes, n_groups: int) -> pd.DataFrame:
+        """Return the same with each row compared with what is usual in its domain."""
+        return self.table(group, n_groups)
+
+    def weights(self, stratum: Codes, n_strata: int) -> Array:
+        """Return what a row of each cell is worth in a fit, `(n_domains, n_strata)`, at most one."""
+        raise NotImplementedError
+
+    def precision(self, stratum: Codes, n_strata: int) -> Array:
+        """Return how much a row of each cell tells, `(n_domains, n_strata)`, at most one."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, eq=False)
-class NumberNoise:
+class NumberNoise(Noise):
     """Residuals of numbers, in the target's unit.
 
     `spent` are the degrees of freedom a row's domain spent on it; `apart` is what is left before the level of a small
@@ -57,6 +90,9 @@ class NumberNoise:
     weight: Array
     domain: Codes
     n_domains: int
+    misfit: float = 0.0
+
+    by_row: ClassVar[tuple[str, ...]] = ("residual", "apart", "spent", "weight", "domain")
 
     @property
     def by_domain(self) -> Scales:
@@ -76,48 +112,32 @@ class NumberNoise:
         common = largest * float(np.sqrt(np.mean((size / largest) ** 2))) or 1.0
         return np.maximum(np.where(np.isfinite(found), found, common), LEAST_SHARE * largest)
 
-    def some(self, rows: NDArray[np.intp]) -> "NumberNoise":
-        """Of some of the rows."""
-        return replace(
-            self,
-            residual=self.residual[rows],
-            apart=self.apart[rows],
-            spent=self.spent[rows],
-            weight=self.weight[rows],
-            domain=self.domain[rows],
-        )
-
     def _scales(self, residual: Array, group: Codes, n_groups: int, fewest: int = MIN_ROWS) -> Scales:
         spent = np.bincount(group, self.weight * self.spent, n_groups)
         found = scales(residual, group, n_groups, spent, self.weight)
         few = np.bincount(group, self.weight > 0, n_groups) < fewest
         return Scales(found.noise, np.where(few, 0.0, found.freedom))
 
-    def table(self, group: Codes, n_groups: int, *, relative: bool = False) -> pd.DataFrame:
-        """Noise of each group and its ratio to the rest; `relative`, of residuals over the usual of their domain."""
+    def table(self, group: Codes, n_groups: int) -> pd.DataFrame:
+        """Return the noise of each group and its ratio to the rest."""
         plain = self._scales(self.residual, group, n_groups)
-        compared = plain
-        if relative:
-            compared = self._scales(self.residual / self.usual[self.domain], group, n_groups)
-        count = np.bincount(group, self.weight, n_groups)
+        return self._table(group, n_groups, plain, plain)
+
+    def relative_table(self, group: Codes, n_groups: int) -> pd.DataFrame:
+        """Return the noise of each group; the ratio to the rest is that of residuals over the usual of their domain."""
+        plain = self._scales(self.residual, group, n_groups)
+        return self._table(
+            group, n_groups, plain, self._scales(self.residual / self.usual[self.domain], group, n_groups)
+        )
+
+    def _table(self, group: Codes, n_groups: int, plain: Scales, compared: Scales) -> pd.DataFrame:
         judged = (compared.freedom > 0) & (compared.freedom.sum() - compared.freedom > 0)
         rest, _ = pooled(compared)
-        low, high = interval(plain)
+        low, high = (np.where(plain.freedom > 0, end, np.nan) for end in interval(plain))
         ratio = np.where(judged & (rest > 0), compared.noise / np.where(rest > 0, rest, 1.0), np.nan)
+        noise = np.where(plain.freedom > 0, plain.noise, np.nan)
         p = corrected(exceeds(compared, WORTH_TELLING), judged)
-        seen = plain.freedom > 0
-        return pd.DataFrame(
-            {
-                "n": count,
-                "noise": np.where(seen, plain.noise, np.nan),
-                "low": np.where(seen, low, np.nan),
-                "high": np.where(seen, high, np.nan),
-                "ratio": ratio,
-                "p": p,
-                "judged": judged,
-                "noisy": np.nan_to_num(p, nan=1.0) < NOISY,
-            }
-        )
+        return noise_table(np.bincount(group, self.weight, n_groups), noise, low, high, ratio, p, judged)
 
     def _levels(self, own: Array, stratum: Codes, n_strata: int) -> tuple[Array, Array, Array]:
         """log σ̃² of every cell beyond that of its domain, `own`, and its stratum's; that; and the rows of each cell."""
@@ -128,8 +148,8 @@ class NumberNoise:
         beyond, nature = _deviations(log - own[:, None], variance, np.isfinite(log))
         return beyond, nature, _sums(place, self.weight, shape)
 
-    def misfit(self, missed: Array) -> float:
-        r"""τ² = Σ_e n_e p_e (m_e² − σ̃_e²)/Σ_e n_e p_e, p_e = 1/(τ² + σ̃_e²), never negative.
+    def estimate_misfit(self, missed: Array) -> float:
+        r"""Estimate τ² = Σ_e n_e p_e (m_e² − σ̃_e²)/Σ_e n_e p_e, p_e = 1/(τ² + σ̃_e²), never negative.
 
         m_e is the size of `missed`, what models that never saw the domain leave of it: the variance by which they miss
         a domain, whatever its noise.
@@ -146,7 +166,7 @@ class NumberNoise:
             tau2 = max(float(trusted @ excess) / max(float(trusted.sum()), 1e-300), 0.0)
         return tau2
 
-    def weights(self, stratum: Codes, n_strata: int, misfit: float = 0.0) -> Array:
+    def weights(self, stratum: Codes, n_strata: int) -> Array:
         r"""(σ²_k + τ²)/(σ̃²_ek + τ²) where that is below 1/1.7², else 1; τ² is the `misfit`.
 
         Noise matters for a new domain as far as it exceeds what any model misses there. σ²_k is the usual of all rows,
@@ -167,7 +187,7 @@ class NumberNoise:
         usual = _usual(level, count)
         everywhere = [_quantile(level[:, k], count[:, k], ORDINARY_QUANTILE) for k in range(n_strata)]
         allowed = usual + np.clip(np.array(everywhere) - usual, 0.0, NATURE)
-        worth = (np.exp(allowed) + misfit) / np.maximum(np.exp(level) + misfit, 1e-300)
+        worth = (np.exp(allowed) + self.misfit) / np.maximum(np.exp(level) + self.misfit, 1e-300)
         return np.where(worth < BOUND**-2, np.maximum(worth, LEAST), 1.0)
 
     def precision(self, stratum: Codes, n_strata: int) -> Array:
@@ -179,7 +199,7 @@ class NumberNoise:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelNoise:
+class LabelNoise(Noise):
     """Labels beside probabilities that know the domain's own prevalence.
 
     Where columns hardly tell the class (`clear` is false), weaker slopes and wrong labels look alike: nothing is said.
@@ -192,47 +212,29 @@ class LabelNoise:
     n_domains: int
     clear: bool
 
+    by_row: ClassVar[tuple[str, ...]] = ("probability", "label", "weight", "domain")
+
     @property
     def size(self) -> Array:
         """√(−2 log p) of the label given: as deviations of a normal would be."""
         given = self.probability[np.arange(len(self.label)), self.label]
         return np.asarray(np.sqrt(-2 * np.log(np.clip(given, 1e-12, 1.0))))
 
-    def some(self, rows: NDArray[np.intp]) -> "LabelNoise":
-        """Of some of the rows."""
-        return replace(
-            self,
-            probability=self.probability[rows],
-            label=self.label[rows],
-            weight=self.weight[rows],
-            domain=self.domain[rows],
-        )
-
     def _turned(self, group: Codes, n_groups: int) -> Rates:
         found = turned(self.probability, self.label, group, n_groups, self.weight)
         few = (np.bincount(group, self.weight > 0, n_groups) < FEWEST_JUDGED["classification"]) | (not self.clear)
         return Rates(np.where(few, np.nan, found.rate), np.where(few, np.inf, found.variance))
 
-    def table(self, group: Codes, n_groups: int, *, relative: bool = False) -> pd.DataFrame:  # noqa: ARG002 (as numbers)
-        """The estimated share of wrong labels of each group, and how much it exceeds that of the rest."""
+    def table(self, group: Codes, n_groups: int) -> pd.DataFrame:
+        """Return the estimated share of wrong labels of each group, and how much it exceeds that of the rest."""
         found, rest = self._turned(group, n_groups), rest_of(self._turned(group, n_groups))
         judged = np.isfinite(found.rate) & np.isfinite(rest.rate)
         error = np.sqrt(np.where(np.isfinite(found.variance), found.variance, 1.0))
         excess = np.where(judged, found.rate - np.nan_to_num(rest.rate), np.nan)
         spread = np.sqrt(np.where(judged, found.variance + rest.variance, 1.0))
         p = corrected(ndtr(-(np.nan_to_num(excess) - MANY_WRONG) / spread), judged)
-        return pd.DataFrame(
-            {
-                "n": np.bincount(group, self.weight, n_groups),
-                "noise": np.clip(found.rate, 0.0, 1.0),
-                "low": np.clip(found.rate - 1.96 * error, 0.0, 1.0),
-                "high": np.clip(found.rate + 1.96 * error, 0.0, 1.0),
-                "ratio": excess,
-                "p": p,
-                "judged": judged,
-                "noisy": np.nan_to_num(p, nan=1.0) < NOISY,
-            }
-        )
+        rate, low, high = (np.clip(found.rate + z * error, 0.0, 1.0) for z in (0.0, -1.96, 1.96))
+        return noise_table(np.bincount(group, self.weight, n_groups), rate, low, high, excess, p, judged)
 
     def _worth(self, stratum: Codes, n_strata: int, *, nature: bool) -> Array:
         """(1 − Cε̃_ek/(C − 1)) over that of the usual, with or without what a stratum has everywhere."""
@@ -253,11 +255,7 @@ class LabelNoise:
         share = self.probability.shape[1] / (self.probability.shape[1] - 1)
         return np.asarray(np.maximum(1 - share * np.maximum(level, 0.0), 0.0) / max(1 - share * usual, 0.1))
 
-    def misfit(self, missed: Array) -> float:  # noqa: ARG002 (as numbers)
-        """Nothing: what is wrong with labels does not depend on how well they are told."""
-        return 0.0
-
-    def weights(self, stratum: Codes, n_strata: int, misfit: float = 0.0) -> Array:  # noqa: ARG002 (as numbers)
+    def weights(self, stratum: Codes, n_strata: int) -> Array:
         r"""((1 − Cε̃_ek/(C − 1))/(1 − Cε_usual/(C − 1)))² where that is below 1/1.12², else 1."""
         worth = self._worth(stratum, n_strata, nature=False)
         return np.where(worth < 1 / BOUND_CLASSES, np.maximum(worth**2, LEAST), 1.0)
@@ -267,12 +265,18 @@ class LabelNoise:
         return np.clip(self._worth(stratum, n_strata, nature=True) ** 2, LEAST, 1.0)
 
 
+def noise_table(
+    count: NDArray[Any], noise: Array, low: Array, high: Array, ratio: Array, p: Array, judged: NDArray[np.bool_]
+) -> pd.DataFrame:
+    """Return one row for each group, noisy where its corrected p is small."""
+    noisy = np.nan_to_num(p, nan=1.0) < NOISY
+    columns = {"n": count, "noise": noise, "low": low, "high": high, "ratio": ratio}
+    return pd.DataFrame({**columns, "p": p, "judged": judged, "noisy": noisy})
+
+
 def _sums(place: Codes, weight: Array, shape: tuple[int, int]) -> Array:
     """The weight of the rows in each cell."""
     return np.asarray(np.bincount(place, weight, shape[0] * shape[1]), dtype=np.float64).reshape(shape)
-
-
-Noise = NumberNoise | LabelNoise
 
 
 def _deviations(gap: Array, variance: Array, known: NDArray[np.bool_]) -> tuple[Array, Array]:

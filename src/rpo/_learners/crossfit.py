@@ -1,5 +1,6 @@
 """What every row should have been by models that did not see it: out of row, and out of domain."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -7,26 +8,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
-from sklearn.base import clone, is_classifier
-from sklearn.dummy import DummyClassifier
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.base import clone
 
 from rpo._io import Bar, Show
 from rpo._learners.bases import Binned, Coarse
-from rpo._learners.learners import Additive, automatic, fit_boosted, named, predict_boosted
+from rpo._learners.learners import Additive, shared_bins, takes_bins
+from rpo._learners.stack import fit_learner, make_learners, outputs, varying
 from rpo._mapped import blocks
 from rpo._stats.ridge import Array
 from rpo.exceptions import InputError
 from rpo.grouping.folds import Folds, content, folds_by_content, folds_by_group
 
+Places = NDArray[np.intp]
 FOLDS = 4
 MOST_ROWS = 20_000  # models see at most so many; statistics see all
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Rows as numbers: columns, a target (a number, or the place of a class), domains, weights, and the learner."""
+    """Rows as numbers: columns, a target (a number, or the place of a class), domains, weights; and the estimator."""
 
     X: Array
     y: NDArray[Any]
@@ -38,18 +38,6 @@ class Problem:
     """How often each row counts."""
     estimator: Any = "auto"
     unit: NDArray[np.intp] | None = None
-
-    def learners(self) -> list[Any]:
-        """The estimators whose predictions are stacked."""
-        if isinstance(self.estimator, str):
-            classes = self.n_classes > 0
-            return automatic(self.n_classes) if self.estimator == "auto" else [named(self.estimator, classes=classes)]
-        if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
-            raise InputError(f"estimator must be a name or a scikit-learn estimator, got {self.estimator!r}")
-        if is_classifier(self.estimator) != (self.n_classes > 0):
-            kind, other = ("categorical", "classifier") if self.n_classes else ("numeric", "regressor")
-            raise InputError(f"the target is {kind}: estimator must be a {other}, got {type(self.estimator).__name__}")
-        return [self.estimator]
 
     def part(self, rows: NDArray[np.intp]) -> "Problem":
         """Some of the rows."""
@@ -89,20 +77,13 @@ class FoldModels:
     n_classes: int
 
     def plain(self, place: int, x: Array) -> Array:
-        """What the models of one fold say of rows, the levels of domains aside; learners without a part are spared."""
-        said = np.zeros((len(x), self.n_classes) if self.n_classes else len(x))
+        """Predict rows by the models of one fold that have a part, the levels of domains aside."""
         used = [(share, model) for share, model in zip(self.shares, self.fits[place], strict=True) if share > 0]
-        trees = [model.trees_ for _, model in used if isinstance(model, Additive) and model.trees]
-        both = trees and any(isinstance(model, Pipeline) and model[0] is trees[0][0] for _, model in used)
-        binned = Binned(trees[0][0], trees[0][0].transform(x)) if both else None  # once for both
+        binned = shared_bins([model for _, model in used], x)
+        value = np.zeros((len(x), self.n_classes) if self.n_classes else len(x))
         for share, model in used:
-            if binned is not None and isinstance(model, Additive):
-                said += share * model.predict(x, binned)
-            elif binned is not None and isinstance(model, Pipeline):
-                said += share * predict_boosted(model, x, binned)
-            else:
-                said += share * outputs(model, x, self.n_classes)
-        return said
+            value += share * outputs(model, x, self.n_classes, binned)
+        return value
 
 
 def out_of_row(problem: Problem, weight: Array | None = None, progress: Show = False) -> Expected:
@@ -114,7 +95,7 @@ def out_of_row(problem: Problem, weight: Array | None = None, progress: Show = F
     >>> bool(np.abs(found.value - 2 * x[:, 0]).max() < 0.01)
     True
     """
-    return _cross_fit(problem, problem.folds(), weight, levels=True, progress=progress, label="judging rows")
+    return _expect(problem, problem.folds(), weight, levels=True, progress=progress, label="judging rows")
 
 
 def out_of_domain(problem: Problem, weight: Array | None = None, progress: Show = False) -> Expected | None:
@@ -122,116 +103,134 @@ def out_of_domain(problem: Problem, weight: Array | None = None, progress: Show 
     if problem.n_domains < 2:
         return None
     fold = folds_by_group(problem.domain, min(FOLDS, problem.n_domains), problem.weight)
-    return _cross_fit(problem, fold, weight, levels=False, progress=progress, label="judging domains")
+    return _expect(problem, fold, weight, levels=False, progress=progress, label="judging domains")
 
 
-def _cross_fit(
+def cross_fit(
+    fit: Callable[[Places, int], Any], fold: Folds, rows: Places | None = None
+) -> Iterator[tuple[Places, Any]]:
+    """Fit without each fold in turn, and yield the places of its rows with what was fitted without them.
+
+    `fit(seen, f)` gets the places of the rows outside fold `f`: all of them, or those among `rows`, in their order.
+
+    >>> y = np.array([1.0, 2.0, 3.0])
+    >>> [(held.tolist(), mean) for held, mean in cross_fit(lambda seen, f: float(y[seen].mean()), np.array([0, 1, 1]))]
+    [([0], 2.5), ([1, 2], 1.0)]
+    """
+    rows = np.arange(len(fold)) if rows is None else rows
+    for f in np.unique(fold).tolist():
+        yield np.flatnonzero(fold == f), fit(rows[fold[rows] != f], f)
+
+
+def cross_predict(
+    fit: Callable[[Places, int], Any],
+    predict: Callable[[Any, Places], Array],
+    fold: Folds,
+    rows: Places | None = None,
+) -> Array:
+    """Predict every row by what was fitted without its fold; `predict(model, held)` gets the places of rows.
+
+    >>> y = np.array([1.0, 2.0, 3.0])
+    >>> fold = np.array([0, 1, 1])
+    >>> cross_predict(lambda seen, f: y[seen].mean(), lambda mean, held: np.full(len(held), mean), fold).tolist()
+    [2.5, 1.0, 1.0]
+    """
+    parts = [(held, predict(model, held)) for held, model in cross_fit(fit, fold, rows)]
+    value = np.empty((len(fold), *parts[0][1].shape[1:]))
+    for held, part in parts:
+        value[held] = part
+    return value
+
+
+def _expect(
     problem: Problem, fold: Folds, weight: Array | None, *, levels: bool, progress: Show, label: str
 ) -> Expected:
-    """Fit on the rows of a sample outside each fold, mix by what is said of its rows, and ask of all rows."""
-    learners, n = problem.learners(), len(problem.y)
+    """Fit to the rows of a sample outside each fold, mix by the errors on its rows, and predict all rows."""
+    learners = make_learners(problem.estimator, problem.n_classes)
     counts = problem.weight if weight is None else problem.weight * weight
-    rows = np.flatnonzero(sample_by_domain(problem))
-    some = _Sample(problem.part(rows), fold[rows], counts[rows])
+    sampled = sample_by_domain(problem)
+    rows, seen = np.flatnonzero(sampled), np.flatnonzero(sampled & (counts > 0))
     levels = levels and problem.n_classes == 0 and problem.n_domains > 1
-    numbers = np.unique(fold)
-    with Bar(len(numbers) * len(learners), label, progress) as bar:
-        models = [some.fitted(f, learners, levels, bar) for f in numbers]
-    shape = (len(learners), len(rows), problem.n_classes) if problem.n_classes else (len(learners), len(rows))
-    plain, own = np.zeros(shape), np.zeros(len(rows))
-    for f, (fits, offset) in zip(numbers, models, strict=True):
-        held = some.fold == f
-        own[held] = offset[some.problem.domain[held]]
+    with Bar(len(np.unique(fold)) * len(learners), label, progress) as bar:
+        parts = list(cross_fit(_Fit(problem, counts, seen, learners, levels, bar), fold, seen))
+    plain, own = _predict_sample(problem, parts, sampled)
+    target = problem.y[rows] if problem.n_classes else problem.y[rows] - own
+    shares = stacked(plain, target, counts[rows])
+    fits, offsets = zip(*(part for _, part in parts), strict=True)
+    models = FoldModels(np.unique(fold), fits, np.stack(offsets), shares, problem.n_classes)
+    value, level = np.zeros((len(fold), *plain.shape[2:])), np.zeros(len(fold))
+    value[rows], level[rows] = np.tensordot(shares, plain, 1), own
+    for place, (held, _) in enumerate(parts):  # the rows beyond the sample, by those learners that have a part
+        beyond = held[~sampled[held]]
+        level[beyond] = models.offset[place, problem.domain[beyond]]
+        for block in blocks(len(beyond)):
+            value[beyond[block]] = models.plain(place, problem.X[beyond[block]])
+    return Expected(value if problem.n_classes else value + level, value, shares, models)
+
+
+def _predict_sample(
+    problem: Problem, parts: list[tuple[Places, tuple[list[Any], Array]]], sampled: NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """Predict the rows of the sample by every learner, and by the levels of their domains."""
+    rows = np.flatnonzero(sampled)
+    shape = (len(rows), problem.n_classes) if problem.n_classes else (len(rows),)
+    plain, own = np.zeros((len(parts[0][1][0]), *shape)), np.zeros(len(rows))
+    for held, (fits, offset) in parts:
+        inside = held[sampled[held]]
+        place, x = np.searchsorted(rows, inside), problem.X[inside]
+        own[place] = offset[problem.domain[inside]]
         for k, model in enumerate(fits):
-            plain[k, held] = outputs(model, some.problem.X[held], problem.n_classes)
-    target = some.problem.y if problem.n_classes else some.problem.y - own
-    shares = stacked(plain, target, some.counts)
-    mixed = np.tensordot(shares, plain, 1)
-    kept = FoldModels(
-        numbers, tuple(fits for fits, _ in models), np.stack([own for _, own in models]), shares, problem.n_classes
-    )
-    if len(rows) < n:  # the rows beyond the sample, by those learners that have a part
-        said, level = np.zeros((n, *shape[2:])), np.zeros(n)
-        said[rows], level[rows] = mixed, own
-        beyond = np.ones(n, dtype=bool)
-        beyond[rows] = False
-        for place, f in enumerate(numbers):
-            held = np.flatnonzero((fold == f) & beyond)
-            level[held] = kept.offset[place, problem.domain[held]]
-            for block in blocks(len(held)):
-                said[held[block]] = kept.plain(place, problem.X[held[block]])
-        mixed, own = said, level
-    return Expected(mixed if problem.n_classes else mixed + own, mixed, shares, kept)
+            plain[k, place] = outputs(model, x, problem.n_classes)
+    return plain, own
 
 
 @dataclass(frozen=True, eq=False)
-class _Sample:
-    """The rows that models see, their folds, and what they count."""
+class _Fit:
+    """Fits all learners to rows of a problem, trees on bins that they share."""
 
     problem: Problem
-    fold: Folds
     counts: Array
+    rows: Places
+    """Those that any fit may see."""
+    learners: list[Any]
+    levels: bool
+    bar: Bar
 
     @cached_property
     def binned(self) -> Binned:
         """The rows in bins that all trees share."""
-        bins = Coarse().fit(self.problem.X[self.counts > 0])
-        return Binned(bins, bins.transform(self.problem.X))
+        x = self.problem.X[self.rows]
+        bins = Coarse().fit(x)
+        return Binned(bins, bins.transform(x))
 
-    def fitted(self, f: int, learners: list[Any], levels: bool, bar: Bar) -> tuple[list[Any], Array]:
-        """The learners fitted to the rows outside a fold, and the level of every domain, if these are asked for."""
+    def __call__(self, seen: Places, _: int) -> tuple[list[Any], Array]:
+        """Return the learners fitted to the rows that are seen, and the level of every domain, if wanted."""
         problem = self.problem
-        seen = np.flatnonzero((self.fold != f) & (self.counts > 0))
         if len(seen) == 0:
             what = "different rows" if problem.unit is None else "units"
             raise InputError(f"there are too few {what} to judge rows by one another: at least two are needed")
-        x, y, domain = problem.X[seen], problem.y[seen], problem.domain[seen]
-        counts = self.counts[seen]
-        w = None if (counts == counts[0]).all() else counts
-        additive = next((one for one in learners if isinstance(one, Additive)), None)
-        offset, curves = np.zeros(problem.n_domains), None
-        if levels or additive:
-            curves = clone(additive or Additive(trees=False))
-            curves.fit(x, y, w, domain if levels else None, self.binned.rows(seen) if curves.trees else None)
-        if levels and curves:  # it finds the domains' levels; the others learn what is left
+        x, y, domain, w = problem.X[seen], problem.y[seen], problem.domain[seen], varying(self.counts[seen])
+        binned = self.binned.rows(np.searchsorted(self.rows, seen)) if any(map(takes_bins, self.learners)) else None
+        curves, offset = self._curves(x, y, domain, w, binned), np.zeros(problem.n_domains)
+        if self.levels and curves:  # it finds the domains' levels; the others learn what is left
             offset[: len(curves.offset_)] = curves.offset_
             y = y - offset[domain]
         models = []
-        for learner in learners:
-            if curves and learner is additive:
-                models.append(curves)
-            elif problem.n_classes and len(np.unique(y)) == 1:
-                models.append(DummyClassifier().fit(x, y))  # one class is all that was seen
-            elif isinstance(learner, Pipeline) and isinstance(learner[0], Coarse):
-                models.append(fit_boosted(clone(learner), x, y, w, self.binned.rows(seen)))
-            else:
-                models.append(_fitted(learner, x, y, w, domain))
-            bar.advance()
+        for learner in self.learners:
+            known = curves if isinstance(learner, Additive) else None
+            models.append(known or fit_learner(learner, x, y, w, domain, binned=binned))
+            self.bar.advance()
         return models, offset
 
-
-def _fitted(learner: Any, x: Array, y: NDArray[Any], w: Array | None, domain: NDArray[np.intp]) -> Any:
-    """Any estimator fitted, with weights and domains if it asks for them."""
-    model = clone(learner)
-    given: dict[str, Any] = {}
-    if has_fit_parameter(model, "domains") and not isinstance(model, Additive):  # its own are intercepts
-        given["domains"] = domain
-    if w is not None:
-        if hasattr(model, "steps"):
-            given[f"{model.steps[-1][0]}__sample_weight"] = w
-        elif has_fit_parameter(model, "sample_weight"):
-            given["sample_weight"] = w
-    return model.fit(x, y, **given)
-
-
-def outputs(model: Any, x: Array, n_classes: int) -> Array:
-    """What a fitted learner says of rows: `(n,)` numbers, or `(n, C)` probabilities, also of classes it never saw."""
-    if not n_classes:
-        return np.asarray(model.predict(x), dtype=np.float64).reshape(len(x))
-    value = np.zeros((len(x), n_classes))
-    if len(x):
-        value[:, np.asarray(model.classes_, dtype=np.intp)] = model.predict_proba(x)
-    return value
+    def _curves(
+        self, x: Array, y: NDArray[Any], domain: NDArray[np.intp], w: Array | None, binned: Binned | None
+    ) -> Additive | None:
+        """Fit the additive learner, with an intercept for every domain if levels are wanted."""
+        additive = next((learner for learner in self.learners if isinstance(learner, Additive)), None)
+        if additive is None and not self.levels:
+            return None
+        curves = clone(additive or Additive(trees=False))
+        return curves.fit(x, y, w, domain if self.levels else None, binned if curves.trees else None)
 
 
 def stacked(parts: Array, y: NDArray[Any], weight: Array) -> Array:
@@ -245,8 +244,7 @@ def stacked(parts: Array, y: NDArray[Any], weight: Array) -> Array:
         return np.ones(1)
     root = np.sqrt(weight)
     if parts.ndim == 3:
-        truth = np.zeros(parts.shape[1:])
-        truth[np.arange(len(y)), y] = 1.0
+        truth = one_hot(y, parts.shape[2])
         columns = ((parts - parts.mean(0)) * root[:, None]).reshape(len(parts), -1)
         aim = ((truth - parts.mean(0)) * root[:, None]).ravel()
     else:
@@ -256,6 +254,22 @@ def stacked(parts: Array, y: NDArray[Any], weight: Array) -> Array:
     heavy = np.full((1, len(parts)), 1e3 * np.sqrt(len(y)))
     share, _ = nnls(np.vstack([columns.T / scale, heavy]), np.append(aim / scale, heavy[0, 0]))
     return np.asarray(share / share.sum()) if share.sum() > 0 else np.full(len(parts), 1 / len(parts))
+
+
+def one_hot(label: NDArray[Any], n_classes: int) -> Array:
+    """Return one for the class of each row and zero for the others, `(n, n_classes)`."""
+    return np.eye(n_classes)[label.astype(np.intp)]
+
+
+def squared_errors(y: NDArray[Any], value: Array) -> Array:
+    """Return squared errors; for probabilities the squared distance, halved for two classes to be Brier's.
+
+    >>> squared_errors(np.array([1]), np.array([[0.5, 0.5]])).tolist()
+    [0.25]
+    """
+    if value.ndim == 1:
+        return np.asarray((y - value) ** 2)
+    return np.asarray(((one_hot(y, value.shape[1]) - value) ** 2).sum(1) / 2)
 
 
 def sample_by_domain(problem: Problem) -> NDArray[np.bool_]:

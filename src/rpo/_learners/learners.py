@@ -4,7 +4,7 @@ Trees and lines leave misfit at the edges of shifted domains that looks like noi
 data end do not; trees find what curves miss.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -16,9 +16,10 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
 )
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from rpo._learners import NAMED
 from rpo._learners.bases import Basis, Binned, Coarse, Columns, chosen_products, linear_part, with_products
 from rpo._mapped import blocks
 from rpo._stats.ridge import Array, Moments, Ridge, gcv_ridge, moments, ridge_of
@@ -29,7 +30,6 @@ HARDLY = 1e-6  # deviation of a column of a basis below which rounding alone wou
 MOST_COEFFICIENTS = 600
 TREES, RATE = 40, 0.15  # of boosted trees in a judgement: they are fitted dozens of times
 MANY_CLASSES = 5  # more, and learners are taken whose time hardly grows with their number
-NAMED = ("auto", "linear", "trees", "network")
 Factory = Callable[..., Any]  # of networks, by name; what is above this package hands it down
 
 
@@ -235,6 +235,36 @@ def boosted(
         random_state=seed,
     )
     return make_pipeline(Coarse(), trees)
+
+
+def takes_bins(learner: Any) -> bool:
+    """Return whether a learner has trees that can be fitted to rows in bins.
+
+    >>> takes_bins(boosted()), takes_bins(Additive()), takes_bins(Line())
+    (True, True, False)
+    """
+    return bool(learner.trees if isinstance(learner, Additive) else is_boosted(learner))
+
+
+def shared_bins(models: Sequence[Any], x: Array) -> Binned | None:
+    """Return rows in the bins that several fitted models share; None where each has its own, or one alone has any.
+
+    >>> x = np.arange(40.0)[:, None]
+    >>> bins = Coarse().fit(x)
+    >>> models = [fit_boosted(boosted(), x, x[:, 0], None, Binned(bins, x)) for _ in range(2)]
+    >>> shared_bins(models, x).bins is bins, shared_bins(models[:1], x)
+    (True, None)
+    """
+    trees = [model.trees_ if isinstance(model, Additive) else model for model in models if takes_bins(model)]
+    bins = [pipeline[0] for pipeline in trees]
+    if len(bins) < 2 or any(one is not bins[0] for one in bins):
+        return None
+    return Binned(bins[0], bins[0].transform(x))
+
+
+def is_boosted(learner: Any) -> bool:
+    """Return whether a learner was made by `boosted()`."""
+    return isinstance(learner, Pipeline) and isinstance(learner[0], Coarse)
 
 
 def fit_boosted(trees: Any, x: Array, y: NDArray[Any], weight: Array | None, binned: Binned | None = None) -> Any:

@@ -14,7 +14,18 @@ from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from rpo._learners.learners import Additive, AdditiveClassifier, Factory, boosted, named
+from rpo._learners.bases import Binned
+from rpo._learners.learners import (
+    Additive,
+    AdditiveClassifier,
+    Factory,
+    automatic,
+    boosted,
+    fit_boosted,
+    is_boosted,
+    named,
+    predict_boosted,
+)
 from rpo._stats.ridge import Array
 from rpo.exceptions import InputError
 
@@ -41,7 +52,8 @@ def learners_of(
     ['linear', 'additive', 'small trees', '...', 'extra trees']
     """
     if not isinstance(estimator, str):
-        _check(estimator, classes)
+        _check_estimator(estimator)
+        _check_kind(estimator, classes)
         return {type(estimator).__name__: estimator}
     if estimator == "auto":
         forest = ExtraTreesClassifier if classes else ExtraTreesRegressor
@@ -55,6 +67,22 @@ def learners_of(
             ),
         }
     return {estimator: named(estimator, classes=classes, seed=seed, network=network)}
+
+
+def make_learners(estimator: Any, n_classes: int) -> list[Any]:
+    """Make the learners whose predictions are stacked to judge rows by; 0 classes are a regression.
+
+    >>> [type(learner).__name__ for learner in make_learners("linear", 0)]
+    ['Line']
+    """
+    classes = n_classes > 0
+    if isinstance(estimator, str):
+        return automatic(n_classes) if estimator == "auto" else [named(estimator, classes=classes)]
+    _check_estimator(estimator)
+    if is_classifier(estimator) != classes:
+        kind, other = ("categorical", "classifier") if classes else ("numeric", "regressor")
+        raise InputError(f"the target is {kind}: estimator must be a {other}, got {type(estimator).__name__}")
+    return [estimator]
 
 
 def linear(classes: bool) -> Any:
@@ -80,9 +108,12 @@ def constant(classes: bool) -> Any:
     return DummyClassifier(strategy="prior") if classes else DummyRegressor()
 
 
-def _check(estimator: Any, classes: bool) -> None:
+def _check_estimator(estimator: Any) -> None:
     if not hasattr(estimator, "fit") or isinstance(estimator, type):
         raise InputError(f"estimator must be a name or a scikit-learn estimator, got {estimator!r}")
+
+
+def _check_kind(estimator: Any, classes: bool) -> None:
     if is_classifier(estimator) != classes:
         kind, other = ("QualityClassifier", "classifier") if classes else ("QualityRegressor", "regressor")
         raise InputError(f"the estimator of a {kind} must be a {other}, got {type(estimator).__name__}")
@@ -90,35 +121,52 @@ def _check(estimator: Any, classes: bool) -> None:
         raise InputError(f"{type(estimator).__name__} has no predict_proba: use a classifier that has it")
 
 
-def fitted(
-    learner: Any, X: Array, y: NDArray[Any], weight: Array | None, domain: NDArray[np.intp], *, seed: int
+def fit_learner(
+    learner: Any,
+    X: Array,
+    y: NDArray[Any],
+    weight: Array | None,
+    domain: NDArray[np.intp],
+    *,
+    seed: int | None = None,
+    binned: Binned | None = None,
 ) -> Any:
-    """A learner fitted to rows that count `weight` each; where it takes no weights, to rows drawn by them.
+    """Fit a learner to rows that count `weight` each, and pass their domains on if its `fit` accepts them.
 
-    A part of the rows may hold one class only: then that class is certain.
+    A learner without weights is fitted to rows drawn by them with a `seed`, and to all rows alike without one. A part
+    of the rows may hold one class only: then that class is certain. Boosted trees are fitted to rows that are `binned`.
 
-    >>> line = fitted(linear(False), np.eye(3), np.arange(3.0), None, np.zeros(3, np.intp), seed=0)
+    >>> line = fit_learner(linear(False), np.eye(3), np.arange(3.0), None, np.zeros(3, np.intp))
     >>> type(line).__name__
     'Line'
     """
     classes = is_classifier(learner)
-    if weight is not None and (weight == weight[0]).all():
-        weight = None
-    if classes and len(np.unique(y)) == 1:
+    if classes and (y == y[0]).all():
         return constant(True).fit(X, y)
-    model, given = clone(learner), dict[str, Any]()
+    model, weight, given = clone(learner), varying(weight), dict[str, Any]()
+    if binned is not None and is_boosted(model):
+        return fit_boosted(model, X, y, weight, binned)
     if has_fit_parameter(model, "domains") and not isinstance(model, Additive):  # its own are intercepts
         given["domains"] = domain
     if weight is not None:
         if name := weight_name(model):
             given[name] = weight
-        else:
+        elif seed is not None:
             drawn = resampled(weight, seed)
             if classes and len(np.unique(y[drawn])) < len(np.unique(y)):  # every class stays
                 drawn = np.concatenate([drawn, np.unique(y, return_index=True)[1]])
             X, y = X[drawn], y[drawn]
             given = {key: value[drawn] for key, value in given.items()}
     return model.fit(X, y, **given)
+
+
+def varying(weight: Array | None) -> Array | None:
+    """Return the weights of rows, or None if all are the same.
+
+    >>> varying(np.array([1.0, 2.0])), varying(np.array([2.0, 2.0]))
+    (array([1., 2.]), None)
+    """
+    return None if weight is None or (weight == weight[0]).all() else weight
 
 
 def weight_name(model: Any) -> str | None:
@@ -151,10 +199,17 @@ def resampled(weight: Array, seed: int) -> NDArray[np.intp]:
     return np.random.default_rng(seed).choice(len(weight), len(weight), p=weight / weight.sum())
 
 
-def outputs(model: Any, X: Array, n_classes: int) -> Array:
-    """What a fitted learner says of rows: `(n,)` numbers, or `(n, C)` probabilities of classes 0 … C − 1."""
+def outputs(model: Any, X: Array, n_classes: int, binned: Binned | None = None) -> Array:
+    """Return the predictions of a fitted learner: `(n,)` numbers, or `(n, C)` probabilities of classes 0 … C − 1.
+
+    A class that the learner never saw has probability zero. Rows that are `binned` already are not binned again.
+    """
+    if not len(X):
+        return np.zeros((0, n_classes) if n_classes else 0)
     if not n_classes:
-        return np.asarray(model.predict(X), dtype=np.float64).reshape(len(X))
+        more = (binned,) if isinstance(model, Additive) else ()
+        value = predict_boosted(model, X, binned) if is_boosted(model) else model.predict(X, *more)
+        return np.asarray(value, dtype=np.float64).reshape(len(X))
     value = np.zeros((len(X), n_classes))
     value[:, np.asarray(model.classes_, dtype=np.intp)] = model.predict_proba(X)
     return value

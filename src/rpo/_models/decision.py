@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,12 +11,21 @@ from scipy.special import stdtr
 
 from rpo._io import Bar
 from rpo._judging.levels import noise_of
-from rpo._learners.crossfit import Expected, Problem, sample_by_domain, stacked
-from rpo._learners.stack import Learners, constant, fitted, outputs
+from rpo._judging.noise import NumberNoise
+from rpo._learners.crossfit import (
+    Expected,
+    Problem,
+    cross_fit,
+    cross_predict,
+    sample_by_domain,
+    squared_errors,
+    stacked,
+)
+from rpo._learners.stack import Learners, constant, fit_learner, outputs
 from rpo._quality import Quality
 from rpo._stats.ridge import Array
 from rpo._stats.significance import SURE
-from rpo.grouping.folds import Folds, content, folds_by_group
+from rpo.grouping.folds import Folds, folds_by_content, folds_by_group
 
 FOLDS = 5
 MUCH = 1.05  # times the error: more is a price for weights that noise cannot explain
@@ -70,21 +80,27 @@ class Trial:
         shape = (len(problem.y), problem.n_classes) if problem.n_classes else (len(problem.y),)
         new = {name: learner for name, learner in learners.items() if (candidate, name) not in self.known}
         self.known.update({(candidate, name): np.zeros(shape) for name in new})
-        for f in np.unique(self.fold):
-            seen, held = (self.fold != f) & self.kept, self.fold == f
-            weight = problem.weight * self.class_weight * (self.fold_weight[int(f)] if candidate.weights else 1.0)
-            x, y, others = problem.X[np.ix_(seen, columns)], problem.y[seen], problem.X[np.ix_(held, columns)]
+
+        def fit(seen: NDArray[np.intp], f: int) -> dict[str, Any]:
+            weight = problem.weight * self.class_weight * (self.fold_weight[f] if candidate.weights else 1.0)
+            rows = problem.X[np.ix_(seen, columns)], problem.y[seen], weight[seen], problem.domain[seen]
+            models = {}
             for name, learner in new.items():
-                model = fitted(learner, x, y, weight[seen], problem.domain[seen], seed=self.seed)
-                self.known[candidate, name][held] = outputs(model, others, problem.n_classes)
+                models[name] = fit_learner(learner, *rows, seed=self.seed)
                 if bar is not None:
                     bar.advance()
+            return models
+
+        for held, models in cross_fit(fit, self.fold, np.flatnonzero(self.kept)):
+            X = problem.X[np.ix_(held, columns)]
+            for name, model in models.items():
+                self.known[candidate, name][held] = outputs(model, X, problem.n_classes)
         return {name: self.known[candidate, name] for name in learners}
 
-    def shares(self, found: Mapping[str, Array], rows: NDArray[np.bool_] | None = None) -> Array:
+    def shares(self, found: Mapping[str, Array], rows: NDArray[np.intp] | None = None) -> Array:
         """The share of each learner by what they say of held-out domains; noisy rows count less."""
         counts = self.problem.weight * self.class_weight * self.weight
-        some = np.ones(len(counts), dtype=bool) if rows is None else rows
+        some = np.arange(len(counts)) if rows is None else rows
         return stacked(np.stack([value[some] for value in found.values()]), self.problem.y[some], counts[some])
 
     def mixed(self, found: Mapping[str, Array]) -> Array:
@@ -92,19 +108,15 @@ class Trial:
         every = np.stack(list(found.values()))
         if len(every) == 1:
             return np.asarray(every[0])
-        value = np.zeros_like(every[0])
-        for f in np.unique(self.fold):
-            value[self.fold == f] = np.tensordot(self.shares(found, self.fold != f), every[:, self.fold == f], 1)
-        return np.asarray(value)
+        return cross_predict(
+            lambda seen, _: self.shares(found, seen),
+            lambda share, held: np.asarray(np.tensordot(share, every[:, held], 1)),
+            self.fold,
+        )
 
     def squared(self, value: Array) -> Array:
-        """Squared errors of rows; for classes Brier's."""
-        y = self.problem.y
-        if not self.problem.n_classes:
-            return np.asarray((y - value) ** 2)
-        truth = np.zeros_like(value)
-        truth[np.arange(len(y)), y] = 1.0
-        return np.asarray(((truth - value) ** 2).sum(1) / 2)
+        """Return the squared errors of rows; for classes Brier's."""
+        return squared_errors(self.problem.y, value)
 
     def by_domain(self, value: Array, *, trusted: bool) -> tuple[Array, Array]:
         """The mean squared error of each domain, and what the domain counts; of a single domain, those of the folds."""
@@ -114,9 +126,9 @@ class Trial:
         return np.bincount(group, counts * self.squared(value)) / np.maximum(mass, 1e-300), mass
 
     def surely_worse(self, value: Array, reference: Array) -> float:
-        """The p of one being no worse than the other, paired over domains that count by their trusted rows."""
-        (one, mass), (other, _) = self.by_domain(value, trusted=True), self.by_domain(reference, trusted=True)
-        return worse(one, other, mass)
+        """Return the p of predictions being no worse than others, domains counting by their trusted rows."""
+        (error, mass), (other, _) = self.by_domain(value, trusted=True), self.by_domain(reference, trusted=True)
+        return paired_p_value(error, other, mass)
 
     def least_error(self, found: Mapping[str, Array]) -> float:
         """The smallest root mean squared error of any learner on held-out domains, every row counted in full."""
@@ -124,24 +136,27 @@ class Trial:
         return min(errors)
 
 
-def worse(one: Array, other: Array, mass: Array) -> float:
-    r"""P(T ≥ t), t = d̄/s(d̄), d_e = one_e − other_e, d̄ = Σ m_e d_e/Σ m_e, s² = Σ m_e²(d_e − d̄)²/(Σ m_e)² · E/(E − 1).
+def paired_p_value(error: Array, reference: Array, mass: Array) -> float:
+    r"""Return the one-sided p of a weighted paired t-test over domains: small where errors exceed the reference.
 
+    P(T ≥ t), t = d̄/s(d̄), d_e = error_e − reference_e, d̄ = Σ m_e d_e/Σ m_e, s² = Σ m_e²(d_e − d̄)²/(Σ m_e)² · E/(E − 1).
     E = (Σ m_e)²/Σ m_e² counts domains by their mass. Of fewer than four nothing is sure.
 
     >>> even = np.ones(8)
-    >>> worse(even + 1, even, even), worse(even, even, even), worse(even[:2] + 1, even[:2], even[:2])
-    (0.0, 1.0, 1.0)
+    >>> paired_p_value(even + 1, even, even), paired_p_value(even, even, even)
+    (0.0, 1.0)
+    >>> paired_p_value(even[:2] + 1, even[:2], even[:2])
+    1.0
     """
     total = float(mass.sum())
     number = total**2 / float(mass @ mass)
     if number < FEWEST - 1e-9:
         return 1.0
-    d = one - other
+    d = error - reference
     mean = float(mass @ d) / total
     spread = float(np.sqrt(mass**2 @ (d - mean) ** 2 / total**2 * number / (number - 1)))
-    if spread <= 1e-12 * float(np.abs(other).max(initial=0.0)):
-        return float(mean <= 1e-12 * float(np.abs(other).max(initial=0.0)))
+    if spread <= 1e-12 * float(np.abs(reference).max(initial=0.0)):
+        return float(mean <= 1e-12 * float(np.abs(reference).max(initial=0.0)))
     return float(stdtr(number - 1, -mean / spread))
 
 
@@ -152,22 +167,20 @@ def trial_of(
     if problem.n_domains > 1:
         fold = folds_by_group(problem.domain, min(FOLDS, problem.n_domains))
     else:
-        _, rank = np.unique(content([problem.X]), return_inverse=True)
-        fold = (rank % FOLDS).astype(np.int64) if rank.max() > 0 else np.arange(len(rank), dtype=np.int64) % FOLDS
+        fold = folds_by_content([problem.X], problem.weight, FOLDS)
+        fold = fold if fold.any() else np.arange(len(fold)) % FOLDS
     weight = np.ones(len(problem.y)) if quality is None else quality.weight
-    sure = quality is not None and bool((weight < 1).any())
-    by_fold = {}
-    for f in np.unique(fold).tolist():
-        by_fold[f] = _weight_without(problem, quality, flagged, fold == f) if quality is not None and sure else weight
+    by_fold = dict.fromkeys(np.unique(fold).tolist(), weight)
+    if quality is not None and (weight < 1).any():
+        by_fold = {f: _weight_without(problem, quality, flagged, fold != f) for f in by_fold}
     return Trial(problem, fold, sample_by_domain(problem), weight, by_fold, flagged, class_weight, seed)
 
 
-def _weight_without(problem: Problem, quality: Quality, flagged: tuple[int, ...], held: NDArray[np.bool_]) -> Array:
+def _weight_without(problem: Problem, quality: Quality, flagged: tuple[int, ...], seen: NDArray[np.bool_]) -> Array:
     """Weights by what the other rows say of noise: residuals of the judgement, levels and shrinkage from them alone.
 
     A judgement of its own in every fold would cost more than all else; the residuals are out of row already.
     """
-    seen = ~held
     used, domain = np.unique(problem.domain[seen], return_inverse=True)
     part = replace(
         problem,
@@ -179,9 +192,11 @@ def _weight_without(problem: Problem, quality: Quality, flagged: tuple[int, ...]
     )
     said = Expected(quality.expected.value[seen], quality.expected.plain[seen], quality.expected.shares)
     noise = noise_of(part, said)
+    if isinstance(noise, NumberNoise):
+        noise = replace(noise, misfit=quality.misfit)
     label = quality.assigned.labels[seen]
     weight = np.ones(len(problem.y))
-    weight[seen] = noise.weights(label, len(quality.assigned.names), quality.misfit)[domain, label]
+    weight[seen] = noise.weights(label, len(quality.assigned.names))[domain, label]
     return weight
 
 

@@ -7,7 +7,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rpo._learners.crossfit import cross_predict
 from rpo._learners.learners import boosted
+from rpo._learners.stack import fit_learner
 from rpo._saving.packing import packed, under, unpacked, within
 from rpo._stats.conformal import conformal_quantile, row_mass
 from rpo._stats.ridge import Array
@@ -17,7 +19,7 @@ POWERS = (0.5, 1.0)
 LEVELS = (0.8, 0.9)  # at which a scale must not make intervals wider
 SURE = 1.5  # standard errors over domains by which a scale must fit errors better
 FLOOR = 0.05  # share of the errors that are taken for as large as the next: small ones say little by their logarithm
-TREES, LEAVES = 20, 4
+TREES = boosted(max_iter=20, max_leaf_nodes=4)
 FEWEST = 100  # rows, below which errors are taken for as large everywhere
 
 
@@ -70,14 +72,15 @@ def local_noise(
     `weight` is what the judgement leaves of a row: noisy rows do not tell where errors are large. A scale is taken if
     it describes the errors of held-out domains surely better, and none of the intervals would be wider for it.
     """
-    one, folds = np.ones(len(error)), np.unique(fold)
-    if len(error) < FEWEST or len(folds) < 2 or not error.any():
+    one = np.ones(len(error))
+    if len(error) < FEWEST or (fold == fold[0]).all() or not error.any():
         return one, FLAT
     log = np.log(np.maximum(error, max(np.quantile(error, FLOOR), 1e-12 * error.max())))
-    guess = np.empty(len(error))
-    for f in folds:
-        seen = fold != f
-        guess[~seen] = _trees().fit(X[seen], log[seen], **_given(weight[seen])).predict(X[~seen])
+
+    def fit(seen: NDArray[np.intp], _: int) -> Any:
+        return fit_learner(TREES, X[seen], log[seen], weight[seen], domain[seen])
+
+    guess = cross_predict(fit, lambda trees, held: trees.predict(X[held]), fold)
     low, high = (float(one) for one in np.quantile(guess, [0.01, 0.99]))
     centre = float(np.average(np.clip(guess, low, high), weights=weight))
     best, power = _misfit(error, one, domain), 0.0
@@ -92,17 +95,9 @@ def local_noise(
     scale = LocalNoise(power, centre, low, high, None)._scale(guess)
     if not sure or any(_width(error, scale, mass, level) > _width(error, one, mass, level) for level in LEVELS):
         return one, FLAT
-    trees = _trees().fit(X, log, **_given(weight))
+    trees = fit_learner(TREES, X, log, weight, domain)
     # As it will come back from a folder: intervals are then the same to the last bit.
     return scale, LocalNoise(power, centre, low, high, unpacked(*packed(trees), X.shape[1]))
-
-
-def _trees() -> Any:
-    return boosted(max_iter=TREES, max_leaf_nodes=LEAVES)
-
-
-def _given(weight: Array) -> dict[str, Array]:
-    return {} if (weight == weight[0]).all() else {"histgradientboostingregressor__sample_weight": weight}
 
 
 def _misfit(error: Array, scale: Array, domain: NDArray[np.intp]) -> Array:

@@ -15,11 +15,14 @@ from rpo._learners.crossfit import Problem
 from rpo._models.decision import Trial
 from rpo._models.intervals import How
 from rpo._models.quality_model import QualityModel
+from rpo._public import public
 from rpo._stats.ridge import Array
+from rpo._table.checks import check_classes, check_varies, numeric_target
 from rpo._table.columns import LARGEST, SMALLEST
 from rpo.exceptions import InputError
 
 
+@public
 class QualityRegressor(RegressorMixin, QualityModel):  # type: ignore[misc]
     """Regression that judges its data first, and decides on remedies by held-out domains.
 
@@ -96,16 +99,12 @@ class QualityRegressor(RegressorMixin, QualityModel):  # type: ignore[misc]
         self.verbose = verbose
 
     def _encode(self, y: NDArray[Any], weight: Array) -> NDArray[Any]:
-        try:
-            values = np.asarray(y, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InputError("the target of a regressor must be numeric; use a classifier for classes") from None
+        values = numeric_target(y)
         used = values[weight > 0]
         largest = np.abs(used).max(initial=0.0)
         if largest > LARGEST or 0 < largest < SMALLEST:
             raise InputError(f"the target has values up to {largest:.1g}: use another unit")
-        if np.ptp(used) <= 1e-12 * np.abs(used).max(initial=1e-300):
-            raise InputError(f"the target is constant ({used[0]} in all {len(used)} rows): there is nothing to learn")
+        check_varies(used)
         return values
 
     def predict(self, X: ArrayLike | pd.DataFrame) -> Array:
@@ -162,6 +161,7 @@ class QualityRegressor(RegressorMixin, QualityModel):  # type: ignore[misc]
             raise InputError("the target of a regressor must be numeric") from None
 
 
+@public
 class QualityClassifier(ClassifierMixin, QualityModel):  # type: ignore[misc]
     """Classification that judges its data first; parameters and attributes as in `QualityRegressor`.
 
@@ -207,11 +207,8 @@ class QualityClassifier(ClassifierMixin, QualityModel):  # type: ignore[misc]
 
     def _encode(self, y: NDArray[Any], weight: Array) -> NDArray[Any]:
         check_classification_targets(y)
+        check_classes(y[weight > 0])
         self.classes_ = np.unique(y[weight > 0])
-        if len(self.classes_) < 2:
-            raise InputError(
-                f"the target has only one class ({str(self.classes_[0])!r}): a classifier needs at least two"
-            )
         # Classes of rows that do not count have no place; these rows are left out.
         return np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1).astype(np.intp)
 

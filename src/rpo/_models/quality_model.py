@@ -1,7 +1,6 @@
 """What both Quality models share: judge the data, decide by held-out domains, fit, predict."""
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -20,7 +19,7 @@ from rpo._learners.stack import (
     TRIED,
     Stack,
     constant,
-    fitted,
+    fit_learner,
     learners_of,
     linear,
     outputs,
@@ -30,21 +29,21 @@ from rpo._learners.stack import (
 from rpo._models.decision import Candidate, Trial, decided, figures, permuted, trial_of
 from rpo._models.new_domains import NewDomains
 from rpo._models.reference import reference_of
-from rpo._models.table_inputs import ChecksInput
+from rpo._models.table_inputs import TableInputs
 from rpo._quality import Quality, judge
 from rpo._stats.ridge import Array
+from rpo._table.checks import warn_of_one_domain
 from rpo._table.columns import names_of
 from rpo._table.encoding import in_order, numbers, repeated
 from rpo._table.table import Table
-from rpo.exceptions import InputError, OneDomainWarning
-from rpo.grouping import NamedStrata
+from rpo.exceptions import InputError
 from rpo.grouping.strata import codes
 
 MOST_NAMED = 5  # features in a sentence
 FEWEST_JUDGED = 40  # rows: of fewer nothing is said about their quality
 
 
-class QualityModel(NewDomains, ChecksInput):
+class QualityModel(NewDomains, TableInputs):
     """Base of both Quality models; a subclass says what the target is."""
 
     # `domains` and `strata` travel through Pipeline, GridSearchCV and the like as they are.
@@ -86,13 +85,12 @@ class QualityModel(NewDomains, ChecksInput):
         self
         """
         self._check_choices()
-        ready, weight = self._prepared(X, y, sample_weight, domains, strata)
-        self._fit(ready, weight)
+        self._fit(self._prepare(X, y, sample_weight, domains, strata))
         return self
 
     def fit_prepared(self, ready: Table, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table that `rpo._table.prepare` made ready; predictions take tables with the same columns."""
-        self._fit(ready, self._roles(ready, sample_weight))
+        self._fit(self._weighted(ready, sample_weight))
         return self
 
     def fit_with_controls(
@@ -104,7 +102,7 @@ class QualityModel(NewDomains, ChecksInput):
         Where the model has no weights, both are the model itself. `known` is the `quality_` of another model fitted to
         the same rows with the same seed: the same judgement is not made again.
         """
-        trial, learners, chosen = self._fit(ready, self._roles(ready, sample_weight), known)
+        trial, learners, chosen = self._fit(self._weighted(ready, sample_weight), known)
         made = {"quality": self, "permuted": self, "uniform": self}
         if chosen.weights and self.quality_ is not None:
             for name in ("permuted", "uniform"):
@@ -115,35 +113,27 @@ class QualityModel(NewDomains, ChecksInput):
                 made[name]._refit(replace(trial, weight=weight), learners, chosen)
         return made
 
-    def _fit(
-        self, ready: Table, weight: Array, known: Quality | None = None
-    ) -> tuple[Trial, Mapping[str, Any], Candidate]:
+    def _fit(self, ready: Table, known: Quality | None = None) -> tuple[Trial, Mapping[str, Any], Candidate]:
         # What is fitted within gets its weights directly.
         with config_context(enable_metadata_routing=False), one_thread():
-            return self._judge_decide_fit(ready, weight, known)
+            return self._judge_decide_fit(ready, known)
 
-    def _judge_decide_fit(
-        self, ready: Table, weight: Array, known: Quality | None
-    ) -> tuple[Trial, Mapping[str, Any], Candidate]:
+    def _judge_decide_fit(self, ready: Table, known: Quality | None) -> tuple[Trial, Mapping[str, Any], Candidate]:
         self.columns_ = ready.columns
         self.left_out_ = {column.name: column.reason for column in ready.left_out}
         self.features_ = np.asarray(ready.names, dtype=object)
-        domain, self.domains_ = codes(ready.domains, "domains", len(ready.y))
-        encoded = self._encode(ready.y, weight)
+        weight = np.ones(len(ready.y)) if ready.weight is None else ready.weight
+        encoded, (domain, labels) = self._encode(ready.y, weight), codes(ready.domains, "domains", len(ready.y))
         rows, counts = repeated(weight)
         order = in_order(ready.X[rows], encoded[rows], counts, domain[rows])
         rows, counts = rows[order], counts[order]
         seen, code = np.unique(domain[rows], return_inverse=True)
-        self.domains_ = self.domains_[seen]
-        if len(self.domains_) == 1:
-            warnings.warn(
-                "there is only one training domain: differences between domains cannot be learned",
-                OneDomainWarning,
-                stacklevel=3,
-            )
-        problem = Problem(ready.X[rows], encoded[rows], code, len(seen), self._n_classes(), counts)
+        self.domains_ = labels[seen]
+        warn_of_one_domain(len(seen), 3)
+        used = ready.rows(rows)
+        problem = Problem(used.X, encoded[rows], code, len(seen), self._n_classes(), counts)
         if known is None:
-            self.quality_ = self._judged(problem, ready, rows)
+            self.quality_ = self._judge(replace(used, domains=used.domains.astype(str), weight=counts, unit=None))
         else:  # its weights are in the order of the rows given
             self.quality_ = replace(known, weight=known.weight[rows])
         trial = trial_of(problem, self.quality_, self._flagged(), self._class_weight(problem), self._seed())
@@ -171,25 +161,10 @@ class QualityModel(NewDomains, ChecksInput):
 
     # --- judging and deciding -----------------------------------------------------------------------------------
 
-    def _judged(self, problem: Problem, ready: Table, rows: NDArray[np.intp]) -> Quality | None:
-        if len(rows) < FEWEST_JUDGED or (self.weights == "off" and self.screen == "off"):
+    def _judge(self, ready: Table) -> Quality | None:
+        if len(ready.y) < FEWEST_JUDGED or (self.weights == "off" and self.screen == "off"):
             return None
-        part = replace(
-            ready,
-            frame=ready.frame.iloc[rows],
-            X=problem.X,
-            y=ready.y[rows],
-            domains=self.domains_[problem.domain].astype(str),
-            row=ready.row[rows],
-            strata=ready.strata and NamedStrata(ready.strata.labels[rows], ready.strata.names),
-        )
-        return judge(
-            part,
-            grouping=self.grouping,
-            weight=problem.weight,
-            random_state=self._seed(),
-            progress=self.verbose,
-        )
+        return judge(ready, grouping=self.grouping, random_state=self._seed(), progress=self.verbose)
 
     def _flagged(self) -> tuple[int, ...]:
         """The places of the features that the judgement flags; none if that would leave none."""
@@ -272,7 +247,7 @@ class QualityModel(NewDomains, ChecksInput):
         weight = problem.weight * trial.class_weight * (trial.weight if chosen.weights else 1.0)
         X = problem.X[:, self.kept_]
         parts = {
-            name: fitted(learner, X, problem.y, weight, problem.domain, seed=self._seed())
+            name: fit_learner(learner, X, problem.y, weight, problem.domain, seed=self._seed())
             for name, learner in learners.items()
             if self.shares_[name] > 0
         }

@@ -1,5 +1,6 @@
 """What `fit` and `predict` are given, checked: parameters, a table with its target and weights, labels of rows."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,11 +8,12 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import Tags, check_array, check_consistent_length
-from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
 from rpo._stats.ridge import Array
+from rpo._table.checks import check_count, check_given, check_moments, feature_names, row_labels, sample_weights
 from rpo._table.encoding import columns_of, free_name, numbers
-from rpo._table.table import WITHOUT_DOMAIN, Table, check_moments, check_weight
+from rpo._table.table import WITHOUT_DOMAIN, Table
 from rpo.exceptions import InputError
 from rpo.grouping import NamedStrata
 from rpo.grouping.strata import codes
@@ -19,7 +21,7 @@ from rpo.grouping.strata import codes
 CHOICES = ("auto", "on", "off")
 
 
-class ChecksInput(BaseEstimator):  # type: ignore[misc]
+class TableInputs(BaseEstimator):  # type: ignore[misc]
     """Mixed into both Quality models."""
 
     # Set by the subclasses' constructors.
@@ -46,62 +48,48 @@ class ChecksInput(BaseEstimator):  # type: ignore[misc]
             raise InputError(f"random_state must be a non-negative integer, got {state!r}")
         return int(state)
 
-    def _prepared(self, X: Any, y: Any, sample_weight: Any, domains: Any, strata: Any) -> tuple[Table, Array]:
-        """A table made ready for judging, and the weights of its rows."""
-        frame, target, weight, domain, stratum = self._table(X, y, sample_weight, domains, strata)
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, domains: Any, strata: Any) -> Table:
+        """Prepare a table for judging, with the weights of its rows."""
+        check_given(y)
+        self.not_features_ = tuple(name for name in (domains, strata) if isinstance(name, str))
+        domain, stratum = _labels_of(X, domains, "domains"), _labels_of(X, strata, "strata")
+        frame, target, weight = self._checked(X, y, sample_weight)
         columns, left_out = columns_of(frame)
         label, place = free_name(_name_of(y, "target"), frame), free_name(_name_of(domains, "domain"), frame)
-        where = np.full(len(frame), WITHOUT_DOMAIN) if domain is None else _labels(domain, "domains", len(frame))
-        ready = Table(
-            frame=frame.assign(**{label: target, place: where.astype(str)}),
+        n = len(frame)
+        where = np.full(n, WITHOUT_DOMAIN) if domain is None else row_labels(domain, "domains", n)
+        return Table(
+            frame=frame.assign(**{label: target, place: X[domains].array if isinstance(domains, str) else where}),
             X=numbers(frame, columns),
             y=target,
             domains=where,
-            row=np.arange(1, len(frame) + 1),
+            row=np.arange(1, n + 1),
             columns=columns,
             target=label,
             domain=place,
             task="classification" if is_classifier(self) else "regression",
-            strata=None if stratum is None else _strata(stratum, len(frame)),
+            strata=None if stratum is None else _strata(stratum, n),
             notes=(),
             left_out=left_out,
+            weight=weight,
         )
-        return ready, weight
 
-    def _roles(self, ready: Table, sample_weight: ArrayLike | None) -> Array:
-        """What is a feature in a prepared table; the checked weights of its rows."""
+    def _weighted(self, ready: Table, sample_weight: ArrayLike | None) -> Table:
+        """Return a prepared table with the checked weights of its rows, and keep what is a feature in it."""
         self._check_choices()
         names = [column.name for column in ready.columns]
         self.feature_names_in_, self.n_features_in_ = np.array(names, dtype=object), len(names)
         self.not_features_ = tuple(str(name) for name in ready.frame.columns if name not in names)
-        weight = _check_sample_weight(sample_weight, ready.X, dtype=np.float64, ensure_non_negative=True)
-        check_weight(weight)
-        return np.asarray(weight)
+        return replace(ready, weight=sample_weights(ready.weight if sample_weight is None else sample_weight, ready.X))
 
-    def _table(
-        self, X: Any, y: Any, sample_weight: Any, domains: Any, strata: Any
-    ) -> tuple[pd.DataFrame, NDArray[Any], Array, NDArray[Any] | None, NDArray[Any] | None]:
-        """Features as a frame, target, weights, and the labels of domains and strata."""
-        if y is None:
-            raise InputError("requires y to be passed, but the target y is None")
-        self.not_features_ = tuple(name for name in (domains, strata) if isinstance(name, str))
-        labels: list[NDArray[Any] | None] = []
-        for what, given in (("domains", domains), ("strata", strata)):
-            if isinstance(given, str):
-                if not isinstance(X, pd.DataFrame) or given not in X.columns:
-                    raise InputError(
-                        f"X has no column {given!r} ({what}=): pass the name of a column, or one label per row"
-                    )
-                given = X[given].to_numpy()
-            labels.append(None if given is None else np.asarray(given))
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[pd.DataFrame, NDArray[Any], Array]:
+        """Return the features as a frame, the target and the weights."""
         frame, target = self._frame(X, y)
         target = column_or_1d(target, warn=True)
         check_moments(target)
-        weight = _check_sample_weight(sample_weight, frame, dtype=np.float64, ensure_non_negative=True)
-        check_weight(weight)
-        if len(frame) < 2:
-            raise InputError("there is only one sample (n_samples=1): at least two are needed")
-        return frame, target, weight, labels[0], labels[1]
+        weight = sample_weights(sample_weight, frame)
+        check_count(len(frame))
+        return frame, target, weight
 
     def _frame(self, X: Any, y: Any = None) -> tuple[pd.DataFrame, Any]:
         """Features as a frame: of a DataFrame its columns as they are, of an array numbers, checked."""
@@ -118,8 +106,7 @@ class ChecksInput(BaseEstimator):  # type: ignore[misc]
             X, y = validate_data(self, X, y, multi_output=True, y_numeric=False, **options)
         else:
             X = validate_data(self, X, **options)
-        names = [str(name) for name in getattr(self, "feature_names_in_", [f"x{i}" for i in range(X.shape[1])])]
-        return pd.DataFrame(np.asarray(X, dtype=np.float64), columns=names, copy=False), y
+        return pd.DataFrame(np.asarray(X, dtype=np.float64), columns=feature_names(self, X.shape[1]), copy=False), y
 
 
 def _name_of(values: Any, usual: str) -> str:
@@ -128,10 +115,13 @@ def _name_of(values: Any, usual: str) -> str:
     return name if isinstance(name, str) and name else usual
 
 
-def _labels(labels: NDArray[Any], what: str, n: int) -> NDArray[Any]:
-    """One label per row, checked."""
-    code, known = codes(labels, what, n)
-    return np.asarray(known)[code]
+def _labels_of(X: Any, labels: Any, what: str) -> NDArray[Any] | None:
+    """Return labels as they are given, or the column of `X` that a text names; None without labels."""
+    if not isinstance(labels, str):
+        return None if labels is None else np.asarray(labels)
+    if not isinstance(X, pd.DataFrame) or labels not in X.columns:
+        raise InputError(f"X has no column {labels!r} ({what}=): pass the name of a column, or one label per row")
+    return np.asarray(X[labels].to_numpy())
 
 
 def _strata(labels: NDArray[Any], n: int) -> NamedStrata:

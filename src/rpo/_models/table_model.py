@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rpo._io import Grouping, Show, Task, few
-from rpo._learners.learners import NAMED
+from rpo._io import Grouping, Show, Task, few, list_choices
+from rpo._learners import NAMED
 from rpo._models import QualityClassifier, QualityRegressor
 from rpo._models.intervals import How
 from rpo._table.columns import Column, as_text, check_reach, names_of, transform, typed
-from rpo._table.table import Table
+from rpo._table.table import Table, column_weights
 from rpo.exceptions import InputError
 
 OURS, PLAIN = "rpo", "erm-l2"  # the method compared with plain training
@@ -110,13 +110,7 @@ def weights_of(ready: Table, name: str) -> NDArray[np.float64]:
     >>> weights_of(prepare(table, target="y", drop=["w"]), "w")[:2].tolist()
     [1.0, 2.0]
     """
-    weight = typed(ready.frame[name], Column(name=name, kind="number"))
-    bad = int((~(np.isfinite(weight) & (weight >= 0))).sum())
-    if bad:
-        raise InputError(f"the weight {name!r} is missing, negative or not a number in {bad} rows: correct them")
-    if not weight.any():
-        raise InputError(f"the weight {name!r} is zero in every row: at least one must be positive")
-    return weight
+    return column_weights(ready.frame, name)
 
 
 def _method(task: Task, method: str, grouping: Grouping, steps: int | None, seed: int) -> Any:
@@ -196,9 +190,7 @@ def predict_table(
 def _interval(model: TableModel, X: pd.DataFrame, level: float, method: How) -> dict[str, Any]:
     """The ends of an interval of each row, or the names of the classes in its set."""
     if not isinstance(model.estimator, QualityRegressor | QualityClassifier):
-        raise InputError(
-            "intervals need a model with held-out domains: fit it with --method auto, linear, trees or network"
-        )
+        raise InputError(f"intervals need a model with held-out domains: fit it with --method {list_choices(NAMED)}")
     made = model.estimator.predict_interval(X, level, method=method)
     if model.task == "regression":
         return {"low": made[:, 0], "high": made[:, 1]}

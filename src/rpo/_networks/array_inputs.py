@@ -1,25 +1,24 @@
 """What a user may hand to `fit` and `predict`, checked: one line for everything that is wrong."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 from torch import nn
 
 from rpo._mapped import blocks
 from rpo._networks.fetched import Inputs, Rows, as_source
-from rpo._table.table import check_moments, check_weight
-from rpo.exceptions import InputError, OneDomainWarning
+from rpo._table.checks import check_given, check_moments, feature_names, sample_weights, warn_of_one_domain
+from rpo.exceptions import InputError
 from rpo.grouping.strata import codes
 
 Array = NDArray[np.float64]
 
 
-class ChecksInput(BaseEstimator):  # type: ignore[misc]
+class ArrayInputs(BaseEstimator):  # type: ignore[misc]
     """Mixed into every estimator of this package."""
 
     # Set by the subclasses' constructors.
@@ -33,13 +32,11 @@ class ChecksInput(BaseEstimator):  # type: ignore[misc]
     def _check_rows(
         self, X: Inputs, y: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> tuple[Rows, NDArray[Any], Array]:
-        if y is None:
-            raise InputError("requires y to be passed, but the target y is None")
+        check_given(y)
         source = as_source(X)
         if source is not None:
             self.n_features_in_ = int((source.shape[1:] or (1,))[0])
-            weight = _check_sample_weight(sample_weight, np.empty((len(source), 1)), ensure_non_negative=True)
-            check_weight(weight)
+            weight = sample_weights(sample_weight, np.empty((len(source), 1)))
             return source, column_or_1d(np.asarray(y), warn=True), weight
         check_kinds(X)
         rows, target = validate_data(
@@ -55,9 +52,7 @@ class ChecksInput(BaseEstimator):  # type: ignore[misc]
         check_finite(rows, self._names(rows))
         target = column_or_1d(target, warn=True)
         check_moments(target)
-        weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-        check_weight(weight)
-        return rows, target, weight
+        return rows, target, sample_weights(sample_weight, rows)
 
     def _check_switches(self) -> None:
         """Refuse what Python would take for true or false, and is neither."""
@@ -69,16 +64,11 @@ class ChecksInput(BaseEstimator):  # type: ignore[misc]
             raise InputError(f"n_strata must be a positive integer or None, got {self.n_strata!r}")
 
     def _names(self, rows: NDArray[Any]) -> list[str]:
-        return [str(name) for name in getattr(self, "feature_names_in_", [f"x{i}" for i in range(rows.shape[1])])]
+        return feature_names(self, rows.shape[1])
 
     def _check_domains(self, domains: ArrayLike | None, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
         code, labels = (np.zeros(n, np.intp), np.array([0])) if domains is None else codes(domains, "domains", n)
-        if len(labels) == 1:
-            warnings.warn(
-                "there is only one training domain: differences between domains cannot be learned",
-                OneDomainWarning,
-                stacklevel=4,
-            )
+        warn_of_one_domain(len(labels), 4)
         return code, labels
 
     def _seed(self) -> int:
@@ -172,18 +162,3 @@ def weighted_moments(values: NDArray[Any], weight: Array) -> tuple[Array, Array]
     # Rounding leaves a trace of deviation in a constant column.
     constant = scale <= 1e-12 * np.abs(mean)
     return mean, np.where(constant, 1.0, scale)
-
-
-def check_target(y: Array, weight: Array) -> None:
-    """Refuse a target that does not vary: there is nothing to learn.
-
-    >>> check_target(np.ones(3), np.ones(3))
-    Traceback (most recent call last):
-    ...
-    rpo.exceptions.InputError: the target is constant (1.0 in all 3 rows): there is nothing to learn
-    """
-    used = y[weight > 0]
-    if len(used) == 1:
-        raise InputError("there is only one sample (n_samples=1): at least two are needed")
-    if np.ptp(used) <= 1e-12 * np.abs(used).max(initial=1e-300):
-        raise InputError(f"the target is constant ({used[0]} in all {len(used)} rows): there is nothing to learn")

@@ -1,4 +1,4 @@
-"""What all estimators share: standardising, training on the engine, predicting."""
+"""Base class of the network estimators: standardising, training on the engine, predicting."""
 
 import os
 import warnings
@@ -15,31 +15,31 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from torch import nn
 
 from rpo._mapped import blocks, is_mapped, on_disk
-from rpo._networks.array_inputs import Array, ChecksInput, is_widths, weighted_moments
-from rpo._networks.fetched import FETCHED, Inputs, Rows, as_source, labels_of
+from rpo._networks.array_inputs import Array, ArrayInputs, is_widths, weighted_moments
+from rpo._networks.fetched import FETCHED, Inputs, Rows, as_source, get_labels
 from rpo._networks.fitted_penalties import fitted_penalties, quality_table
-from rpo._networks.ready import Ready, evaluations, validation_rows
-from rpo._networks.row_strata import labelled, searched
+from rpo._networks.ready import Ready, evaluations, split_validation
+from rpo._networks.row_strata import label_rows, search_strata
 from rpo.engine import Config, Data, Monitor, Net, factory, make_data, mlp, predict
 from rpo.engine.config import default_batch_size, pick_device
 from rpo.engine.method import State
 from rpo.engine.source import Source
-from rpo.engine.training import first_stage, net_of
+from rpo.engine.training import first_stage, make_net
 from rpo.exceptions import CollapseWarning, InputError
 from rpo.functional.losses import Task
-from rpo.grouping.strata import chosen_grouping, codes
+from rpo.grouping.strata import choose_grouping, codes
 from rpo.methods import Method
 from rpo.methods.terms import collapse_strength
 
-# Up to this many rows double precision costs next to nothing; beyond, it takes twice the time.
+# Up to this many rows double precision costs hardly anything; beyond, it takes twice the time.
 DOUBLE_ROWS = 1_000
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
-class DomainEstimator(ChecksInput, ABC):
-    """Base of the four estimators; a subclass says which method with which values, and what the target is."""
+class DomainEstimator(ArrayInputs, ABC):
+    """Base of the four estimators; subclasses define the method with its values, and the kind of target."""
 
-    # `domains` and `strata` travel through Pipeline, GridSearchCV and the like as they are.
+    # Pipeline, GridSearchCV and the like pass `domains` and `strata` on.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"domains": True, "strata": True}
 
     # Set by the subclasses' constructors.
@@ -55,15 +55,15 @@ class DomainEstimator(ChecksInput, ABC):
 
     @abstractmethod
     def _method(self) -> tuple[Method, dict[str, Any]]:
-        """The method and the values given for its hyper-parameters."""
+        """Return the method and the values given for its hyper-parameters."""
 
     @abstractmethod
     def _encode_more(self, y: NDArray[Any]) -> NDArray[Any]:
-        """The target of other rows, by what `_encode` found."""
+        """Encode the target of other rows as `_encode` did in `fit`."""
 
     @abstractmethod
     def _encode(self, y: NDArray[Any], weight: Array) -> tuple[Array, Task]:
-        """The target as the engine wants it, and the task."""
+        """Encode the target for the engine; return it with the task."""
 
     def fit(
         self,
@@ -107,7 +107,7 @@ class DomainEstimator(ChecksInput, ABC):
         """
         ready = self.ready(X, y, sample_weight, domains=domains, strata=strata, checkpoint=checkpoint, every=every)
         if monitor is not None:
-            ready = self._watched(ready, monitor)
+            ready = self._add_monitor(ready, monitor)
         data, options = ready.data, ready.options
         trained = ready.train([self._seed()], ready.numbers, options, ready.first).check()
         self.task_ = data.task
@@ -144,12 +144,12 @@ class DomainEstimator(ChecksInput, ABC):
         checkpoint: str | os.PathLike[str] | None = None,
         every: float = 60.0,
     ) -> Ready:
-        """Everything that `fit` with the same arguments trains, checked and prepared."""
+        """Check and prepare everything that `fit` with the same arguments trains."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)  # what another method found in an earlier fit would be taken for this one's
+            delattr(self, name)  # attributes of an earlier fit
         source = as_source(X)
         if source is not None:
-            y, domains, strata = labels_of(source, y, domains, strata, self.verbose)
+            y, domains, strata = get_labels(source, y, domains, strata, self.verbose)
         rows, target, weight = self._check_rows(X, y, sample_weight)
         encoded, task = self._encode(target, weight)
         domain, self.domains_ = self._check_domains(domains, len(rows))
@@ -174,7 +174,7 @@ class DomainEstimator(ChecksInput, ABC):
     # --- preparing ----------------------------------------------------------------------------------------------
 
     def _moments(self, rows: Rows, weight: Array) -> tuple[Array, Array]:
-        """Mean and deviation of each feature; of all pixels together for inputs that are not tables."""
+        """Compute mean and deviation of each feature, or of all pixels together if inputs are no table."""
         if not self.standardize or isinstance(rows, Source):
             return np.zeros(1), np.ones(1)
         if rows.ndim == 2:
@@ -192,7 +192,7 @@ class DomainEstimator(ChecksInput, ABC):
         )
 
     def _precision(self, rows: Rows) -> str:
-        """What the training computes in."""
+        """Return the name of the type that the training computes in."""
         if self.dtype == "auto":
             if self.device.startswith("mps"):
                 return "float32"
@@ -208,18 +208,18 @@ class DomainEstimator(ChecksInput, ABC):
         return self.dtype
 
     def _inputs(self, rows: Rows, dtype: str) -> torch.Tensor | Source:
-        """The rows as the engine takes them."""
+        """Convert rows to the engine's inputs."""
         if isinstance(rows, Source):
             return rows.to(torch.device("cpu"), DTYPES[dtype])
-        return torch.from_numpy(self._standardized(rows, dtype))
+        return torch.from_numpy(self._standardize_rows(rows, dtype))
 
-    def _standardized(self, rows: NDArray[Any], dtype: str) -> NDArray[Any]:
-        """The rows as the network sees them; those of a file go into a file."""
-        found: NDArray[Any] = (on_disk if is_mapped(rows) else np.empty)(rows.shape, dtype)
-        with np.errstate(over="ignore"):  # the prediction of such a row is refused
-            for some in blocks(len(rows)):
-                found[some] = (rows[some] - self.x_mean_) / self.x_scale_
-        return found
+    def _standardize_rows(self, rows: NDArray[Any], dtype: str) -> NDArray[Any]:
+        """Standardise rows; those of a memory-mapped file are written to a file."""
+        scaled: NDArray[Any] = (on_disk if is_mapped(rows) else np.empty)(rows.shape, dtype)
+        with np.errstate(over="ignore"):  # predictions of such rows are refused
+            for part in blocks(len(rows)):
+                scaled[part] = (rows[part] - self.x_mean_) / self.x_scale_
+        return scaled
 
     def _config(self, data: Data) -> Config:
         size = self.batch_size
@@ -256,12 +256,12 @@ class DomainEstimator(ChecksInput, ABC):
         return method.fill(values)
 
     def _grouping(self, method: Method, task: Task, strata: ArrayLike | None, *, fetched: bool) -> str:
-        """Where strata come from; what would be ignored is refused. Inputs that are fetched cannot be searched."""
-        asked, number = self.grouping, self.n_strata
-        if fetched and asked == "search":
+        """Return where strata come from; refuse options that would be ignored, and a search of fetched inputs."""
+        choice, number = self.grouping, self.n_strata
+        if fetched and choice == "search":
             raise InputError("grouping='search' needs all inputs in memory: pass strata, or use 'class' or 'none'")
-        asked = "none" if fetched and asked == "auto" and strata is None else asked
-        grouping = chosen_grouping(asked, classes=task != "regression", given=strata is not None)
+        choice = "none" if fetched and choice == "auto" and strata is None else choice
+        grouping = choose_grouping(choice, classes=task != "regression", given=strata is not None)
         if method.first_stage is None and (self.grouping != "auto" or number is not None):
             raise InputError(f"method {method.name!r} does not use strata: remove grouping and n_strata")
         if number is not None and (strata is not None or grouping != "search"):
@@ -277,13 +277,13 @@ class DomainEstimator(ChecksInput, ABC):
         first: State | None,
         grouping: str,
     ) -> Data:
-        """The data with strata: those given, those found by the residuals, the classes, or one for all."""
+        """Add strata to the data: those given, found by the residuals, the classes, or one for all."""
         if first is not None and strata is None and not isinstance(rows, Source):
             flat = rows.reshape(len(rows), -1)
             seed = self._seed() if self.random_state is not None else 0
-            code, self.strata_ = searched(data, flat, first, self.n_strata, seed, self._names(flat))
+            code, self.strata_ = search_strata(data, flat, first, self.n_strata, seed, self._names(flat))
         else:
-            code, self.strata_ = labelled(strata, target, grouping)
+            code, self.strata_ = label_rows(strata, target, grouping)
         return make_data(
             data.x,
             data.y,
@@ -295,43 +295,43 @@ class DomainEstimator(ChecksInput, ABC):
         )
 
     def rows_like(self, data: Data, X: Inputs, y: ArrayLike, domains: ArrayLike | None) -> Data:
-        """Other rows, as the network sees those of a training that is `ready`; domains are numbered anew."""
+        """Convert other rows to the data of a training that is `ready`; domains are numbered anew."""
         rows = self._checked_inputs(X)
         target = column_or_1d(np.asarray(y))
         if len(target) != len(rows):
             raise InputError(f"the validation data have {len(rows)} rows but {len(target)} targets")
         code = np.zeros(len(rows), np.intp) if domains is None else codes(domains, "domains", len(rows))[0]
         inputs = self._inputs(rows, self.dtype_)
-        found = make_data(
+        converted = make_data(
             inputs,
             torch.from_numpy(self._encode_more(target)),
             torch.from_numpy(code),
             task=data.task,
             n_classes=data.n_classes,
         )
-        return found.to(pick_device(self.device), data.x.dtype)
+        return converted.to(pick_device(self.device), data.x.dtype)
 
-    def _watched(self, ready: Ready, monitor: Monitor) -> Ready:
-        """The training, its monitor given the validation rows as the network sees them."""
+    def _add_monitor(self, ready: Ready, monitor: Monitor) -> Ready:
+        """Return the training with a monitor whose validation rows are converted for the network."""
         if monitor.validation is not None:
-            X, y, domains = validation_rows(monitor.validation)
+            X, y, domains = split_validation(monitor.validation)
             names = ("all",) if domains is None else tuple(map(str, codes(domains, "domains", len(y))[1]))
             monitor = replace(monitor, validation=self.rows_like(ready.data, X, y, domains), names=names)
         return replace(ready, config=replace(ready.config, monitor=monitor))
 
     def with_values(self, method: Method, more: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
-        """The estimator's own values of a method's hyper-parameters, some replaced."""
+        """Return the estimator's values of a method's hyper-parameters, with some replaced."""
         return self._split_values(method, {**self._method()[1], **more})
 
     # --- predicting ---------------------------------------------------------------------------------------------
 
     def _outputs(self, X: Inputs) -> torch.Tensor:
-        """f(x) for new rows, `(n, c)`."""
+        """Compute f(x) for new rows, `(n, c)`."""
         check_is_fitted(self, "params_")
         return self._forward(self._checked_inputs(X))
 
     def _forward(self, rows: Rows) -> torch.Tensor:
-        """f(x) for rows that were checked, `(n, c)`."""
+        """Compute f(x) for rows that were checked, `(n, c)`."""
         method, _ = self._method()
         net = self._net(method, tuple(rows.shape[1:]))
         params = {name: torch.as_tensor(value)[None] for name, value in self.params_.items()}
@@ -347,7 +347,7 @@ class DomainEstimator(ChecksInput, ABC):
         n_classes = len(getattr(self, "classes_", ()))
         build = self._build(row_shape, n_classes if self.task_ == "multiclass" else 1)
         _, options = self._split_values(method, self._method()[1])
-        return net_of(method, build, len(self.domains_), n_classes, options)
+        return make_net(method, build, len(self.domains_), n_classes, options)
 
     def save(self, path: str) -> None:
         """Save the fitted model without pickle: parameters as safetensors, the rest as JSON; `rpo.load` reads it.

@@ -1,8 +1,8 @@
-"""Networks by the name of their method, for what takes any estimator."""
+"""Network estimators by the name of their method."""
 
 from typing import Any
 
-from rpo._learners.learners import NAMED
+from rpo._learners import NAMED
 from rpo._networks.domain_estimators import DomainClassifier, DomainRegressor
 from rpo._networks.rpo_estimators import RPOClassifier, RPORegressor
 from rpo.exceptions import InputError

@@ -1,4 +1,4 @@
-"""Any other method as a scikit-learn estimator: `DomainRegressor` and `DomainClassifier`."""
+"""scikit-learn estimators for any method but RPO: `DomainRegressor` and `DomainClassifier`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Self
@@ -9,6 +9,7 @@ from torch import nn
 from rpo._io import Grouping
 from rpo._networks.base import DomainEstimator
 from rpo._networks.targets import ClassifierTarget, RegressorTarget
+from rpo._public import public
 from rpo.engine.config import HIDDEN, STEPS
 from rpo.methods import Method, get_method
 
@@ -16,7 +17,7 @@ NESTED = "hyperparameters__"
 
 
 class _Domain(DomainEstimator):
-    """The constructor both share."""
+    """Constructor shared by both estimators."""
 
     def __init__(
         self,
@@ -61,21 +62,22 @@ class _Domain(DomainEstimator):
         return get_method(self.method), dict(self.hyperparameters or {})
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters; with `deep` also each hyper-parameter that was given, as `hyperparameters__name`."""
-        found: dict[str, Any] = super().get_params(deep=False)
+        """Return the parameters; with `deep` also each hyper-parameter given, as `hyperparameters__name`."""
+        params: dict[str, Any] = super().get_params(deep=False)
         if deep and isinstance(self.hyperparameters, Mapping):
-            found |= {f"{NESTED}{name}": value for name, value in self.hyperparameters.items()}
-        return found
+            params |= {f"{NESTED}{name}": value for name, value in self.hyperparameters.items()}
+        return params
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `hyperparameters__gamma=1` sets one hyper-parameter and keeps the others."""
         inner = {name.removeprefix(NESTED): value for name, value in params.items() if name.startswith(NESTED)}
         super().set_params(**{name: value for name, value in params.items() if not name.startswith(NESTED)})
         if inner:
-            self.hyperparameters = {**(self.hyperparameters or {}), **inner}  # a name that is none, `fit` refuses
+            self.hyperparameters = {**(self.hyperparameters or {}), **inner}  # `fit` refuses unknown names
         return self
 
 
+@public
 class DomainRegressor(RegressorTarget, RegressorMixin, _Domain):  # type: ignore[misc]
     """Regression by any registered method (`rpo methods` lists them with their hyper-parameters).
 
@@ -100,6 +102,7 @@ random_state, dtype, device, compile, verbose
     """
 
 
+@public
 class DomainClassifier(ClassifierTarget, ClassifierMixin, _Domain):  # type: ignore[misc]
     """Classification by any registered method; parameters as in `DomainRegressor`.
 

@@ -1,4 +1,4 @@
-"""Datasets in the place of arrays: what `fit` and `predict` make of them."""
+"""Datasets in place of arrays as inputs of `fit` and `predict`."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from rpo.exceptions import InputError
 
 Inputs = ArrayLike | Dataset[Any] | Source
 Rows = NDArray[Any] | Source
-FETCHED = 32  # rows of each domain in a step, where there are few enough to see them all if they were in memory
+FETCHED = 32  # rows per domain in a step, if there are so few that all would be used in memory
 
 
 def as_source(X: Any) -> Source | None:
-    """A dataset as a source of rows; None if it is none.
+    """Wrap a dataset as a source of rows; return None for anything else.
 
     >>> as_source([[1.0], [2.0]]) is None
     True
@@ -25,10 +25,10 @@ def as_source(X: Any) -> Source | None:
     return Source(X) if isinstance(X, Dataset) else None
 
 
-def labels_of(
+def get_labels(
     source: Source, y: ArrayLike | None, domains: ArrayLike | None, strata: ArrayLike | None, show: Show
 ) -> tuple[ArrayLike, ArrayLike | None, ArrayLike | None]:
-    """Target, domain and stratum of every item: those given to `fit`, else those of the dataset."""
+    """Return target, domain and stratum of every item: those given to `fit`, else those of the dataset."""
     target = source.labels("y", show) if y is None else y
     if target is None:
         raise InputError("the dataset has no target: return items (x, y, domain), add an attribute targets, or pass y")

@@ -1,4 +1,4 @@
-"""What `fit` trains, before it is said with which values and seeds: for one model, or for a sweep."""
+"""A prepared training, to run with any values and seeds: for one model or a sweep."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Ready:
     numbers: dict[str, float]
     options: dict[str, Any]
     first: State | None
-    """What a first stage gave that was trained for the search of strata."""
+    """Result of the first stage, if one was trained to search for strata."""
 
     def train(
         self,
@@ -34,7 +34,7 @@ class Ready:
         options: Mapping[str, Any],
         first: State | None = None,
     ) -> Trained:
-        """One model a seed, in one stack."""
+        """Train one model per seed, in one stack."""
         return train(
             self.method,
             self.build,
@@ -47,20 +47,20 @@ class Ready:
         )
 
 
-def validation_rows(given: Any) -> tuple[Inputs, Any, Any]:
-    """X, y and domains of validation rows, the domains None where there is one."""
-    if not isinstance(given, tuple | list) or len(given) not in (2, 3):
+def split_validation(validation: Any) -> tuple[Inputs, Any, Any]:
+    """Return X, y and domains of validation rows; domains are None if not given."""
+    if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
         raise InputError("validation must be a tuple (X, y) or (X, y, domains)")
-    X, y, *rest = given
+    X, y, *rest = validation
     return X, y, rest[0] if rest else None
 
 
 def evaluations(snapshot: Snapshot, monitor: Monitor | None, scale: float) -> pd.DataFrame:
-    """The risk of the first model on each validation domain, a row for each evaluation, in units of the target."""
+    """Return the risk of the first model on each validation domain, one row per evaluation, in units of the target."""
     assert monitor is not None
     if not snapshot.watch:  # fewer steps than between two evaluations
         return pd.DataFrame(columns=["step", *monitor.names])
     risk = scale**2 * snapshot.watch["risk"][0].cpu().double().numpy()
-    found = pd.DataFrame(risk, columns=list(monitor.names))
-    found.insert(0, "step", snapshot.watch["at"][0].long().cpu().numpy())
-    return found
+    table = pd.DataFrame(risk, columns=list(monitor.names))
+    table.insert(0, "step", snapshot.watch["at"][0].long().cpu().numpy())
+    return table

@@ -1,4 +1,4 @@
-"""The stratum of each row: given, the class, one for all, or searched for by the residuals of a first stage."""
+"""The stratum of each row: given, the class, one for all, or found by the residuals of a first stage."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ from rpo.grouping.strata import codes
 Strata = tuple[NDArray[np.intp], NDArray[Any]]
 
 
-def labelled(strata: ArrayLike | None, target: NDArray[Any], grouping: str) -> Strata:
-    """Number of each row's stratum and the names of all, without a look at the inputs.
+def label_rows(strata: ArrayLike | None, target: NDArray[Any], grouping: str) -> Strata:
+    """Return the stratum of each row and the names of all strata, without using the inputs.
 
-    >>> labelled(None, np.array(["b", "a"]), "class")
+    >>> label_rows(None, np.array(["b", "a"]), "class")
     (array([1, 0]), array(['a', 'b'], dtype='<U1'))
     """
     if strata is not None:
@@ -26,9 +26,11 @@ def labelled(strata: ArrayLike | None, target: NDArray[Any], grouping: str) -> S
     return np.zeros(len(target), np.intp), np.array(["all"], dtype=object)
 
 
-def searched(data: Data, rows: NDArray[Any], first: State, n_strata: int | None, seed: int, names: list[str]) -> Strata:
-    """Strata found among the inputs by what a first stage left unexplained."""
-    found = find_strata(
+def search_strata(
+    data: Data, rows: NDArray[Any], first: State, n_strata: int | None, seed: int, names: list[str]
+) -> Strata:
+    """Search for strata among the inputs, by the residuals of a first stage."""
+    strata = find_strata(
         rows,
         first["residual"][0].cpu().numpy(),
         data.domain.numpy(),
@@ -37,4 +39,4 @@ def searched(data: Data, rows: NDArray[Any], first: State, n_strata: int | None,
         random_state=seed,
         feature_names=names,
     )
-    return found.labels, np.asarray(found.names, dtype=object)
+    return strata.labels, np.asarray(strata.names, dtype=object)

@@ -9,6 +9,7 @@ from torch import nn
 from rpo._io import Grouping
 from rpo._networks.base import DomainEstimator
 from rpo._networks.targets import ClassifierTarget, RegressorTarget
+from rpo._public import public
 from rpo.engine.config import HIDDEN, STEPS
 from rpo.exceptions import InputError
 from rpo.methods import Method, get_method
@@ -17,7 +18,7 @@ SCHEMES = ("calibrated", "paper")
 
 
 class _RPO(DomainEstimator):
-    """The constructor both share."""
+    """Constructor shared by both estimators."""
 
     # The calibrated η for `strength` one.
     _unit: ClassVar[float] = 1.0
@@ -92,6 +93,7 @@ class _RPO(DomainEstimator):
         return get_method("rpo"), {name: value for name, value in values.items() if value is not None}
 
 
+@public
 class RPORegressor(RegressorTarget, RegressorMixin, _RPO):  # type: ignore[misc]
     r"""Regression by RPO: Σ_e R_e + Σ_e η_e G_e² + λ Σ_e mean_i ρ_i ‖∇f(x_i)‖², η_e and ρ_i by the data's quality.
 
@@ -162,6 +164,7 @@ class RPORegressor(RegressorTarget, RegressorMixin, _RPO):  # type: ignore[misc]
     """
 
 
+@public
 class RPOClassifier(ClassifierTarget, ClassifierMixin, _RPO):  # type: ignore[misc]
     """Classification by RPO; parameters and attributes as in `RPORegressor`. By default all rows are one stratum.
 
@@ -180,5 +183,5 @@ class RPOClassifier(ClassifierTarget, ClassifierMixin, _RPO):  # type: ignore[mi
     ['yes', 'no']
     """
 
-    # The second derivative of the logistic loss is 1/4 at most, that of the squared loss 2: the same η asks less.
+    # The logistic loss has a second derivative of at most 1/4, the squared loss of 2: the same η has less effect.
     _unit = 2.0

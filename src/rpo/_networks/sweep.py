@@ -1,4 +1,4 @@
-"""Many hyper-parameters and seeds at once: one stack of models, one table of scores."""
+"""Training of many hyper-parameters and seeds in one stack, with a table of scores."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,17 +14,19 @@ from torch import Tensor
 from rpo._networks.base import DomainEstimator
 from rpo._networks.domain_estimators import NESTED
 from rpo._networks.fetched import Inputs, as_source
-from rpo._networks.ready import Ready, validation_rows
-from rpo.engine.data import Data, fold_of_rows
+from rpo._networks.ready import Ready, split_validation
+from rpo._public import public
+from rpo.engine.data import Data, assign_folds
 from rpo.exceptions import InputError
 from rpo.functional.domains import domain_mean
 from rpo.functional.losses import sample_loss
 
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]
 Validation = tuple[Inputs, ArrayLike] | tuple[Inputs, ArrayLike, ArrayLike]
-PARTS = 5  # of the rows, one is kept for validation
+PARTS = 5  # one of so many parts of the rows is held out
 
 
+@public
 def sweep(
     model: DomainEstimator,
     X: Inputs,
@@ -72,76 +74,78 @@ def sweep(
     >>> table.columns.tolist(), len(table)
     (['gamma', 'seed', 'risk', 'worst', 'failure'], 4)
     """
-    tried = _combinations(grid)
+    combinations = _combinations(grid)
     numbers = list(range(seeds)) if isinstance(seeds, int) else [int(seed) for seed in seeds]
     if not numbers:
         raise InputError("seeds is empty: pass a number or a list of seeds")
     model, weight, kept = clone(model), sample_weight, None
     if validation is None:
-        kept = kept_aside(X, sample_weight)
+        kept = hold_out(X, sample_weight)
         weight = np.where(kept, 0.0, 1.0 if sample_weight is None else np.asarray(sample_weight, dtype=float))
     ready = model.ready(X, y, weight, domains=domains, strata=strata)
-    held = _same_rows(ready.data, kept) if kept is not None else _other_rows(model, ready.data, validation)
+    rows = _same_rows(ready.data, kept) if kept is not None else _other_rows(model, ready.data, validation)
     tables = [
-        _scored(ready, model, [tried[place] for place in places], numbers, held).assign(place=places * len(numbers))
-        for places in _by_options(ready, model, tried)
+        _score_stack(ready, model, [combinations[place] for place in places], numbers, rows).assign(
+            place=places * len(numbers)
+        )
+        for places in _by_options(ready, model, combinations)
     ]
-    whole = pd.concat(tables).sort_values(["place", "seed"], kind="stable", ignore_index=True).drop(columns="place")
-    names = list(dict.fromkeys(name for one in tried for name in one))
-    return whole[[*names, *(name for name in whole.columns if name not in names)]]
+    table = pd.concat(tables).sort_values(["place", "seed"], kind="stable", ignore_index=True).drop(columns="place")
+    names = list(dict.fromkeys(name for values in combinations for name in values))
+    return table[[*names, *(name for name in table.columns if name not in names)]]
 
 
 def _combinations(grid: Grid) -> list[dict[str, Any]]:
-    """Every combination, by the hyper-parameter's own name."""
-    several = [grid] if isinstance(grid, Mapping) else list(grid)
+    """List every combination of a grid, by the hyper-parameter's own name."""
+    parts = [grid] if isinstance(grid, Mapping) else list(grid)
     listed = [
-        {name: value if isinstance(value, list | tuple | np.ndarray) else [value] for name, value in one.items()}
-        for one in several
+        {name: value if isinstance(value, list | tuple | np.ndarray) else [value] for name, value in part.items()}
+        for part in parts
     ]
-    found = [dict(one) for one in ParameterGrid(listed)] if listed else []
-    if not found:
+    combinations = [dict(values) for values in ParameterGrid(listed)] if listed else []
+    if not combinations:
         raise InputError("grid is empty: pass values for each hyper-parameter, such as {'gamma': [0.1, 1.0]}")
-    return [{name.removeprefix(NESTED): value for name, value in one.items()} for one in found]
+    return [{name.removeprefix(NESTED): value for name, value in values.items()} for values in combinations]
 
 
-def kept_aside(X: Inputs, weight: ArrayLike | None) -> NDArray[np.bool_]:
-    """A fifth of the rows, by their content."""
+def hold_out(X: Inputs, weight: ArrayLike | None) -> NDArray[np.bool_]:
+    """Select a fifth of the rows for validation, by their content."""
     source = as_source(X)
     rows = torch.as_tensor(np.asarray(X, dtype=np.float64)) if source is None else source
     ones = torch.ones(len(rows)) if weight is None else torch.as_tensor(np.asarray(weight, dtype=float))
-    found: NDArray[np.bool_] = (fold_of_rows(rows, ones, PARTS) == 0).numpy()
-    return found
+    held: NDArray[np.bool_] = (assign_folds(rows, ones, PARTS) == 0).numpy()
+    return held
 
 
-def _same_rows(data: Data, kept: NDArray[np.bool_]) -> Data:
-    return data.with_weight(torch.from_numpy(kept).to(data.weight))
+def _same_rows(data: Data, held: NDArray[np.bool_]) -> Data:
+    return data.with_weight(torch.from_numpy(held).to(data.weight))
 
 
 def _other_rows(model: DomainEstimator, data: Data, validation: Validation | None) -> Data:
-    """Rows of the caller's, as the model sees them."""
-    return model.rows_like(data, *validation_rows(validation))
+    """Convert the user's validation rows for the model."""
+    return model.rows_like(data, *split_validation(validation))
 
 
-def _by_options(ready: Ready, model: DomainEstimator, tried: list[dict[str, Any]]) -> list[list[int]]:
-    """Combinations that can be in one stack: numbers may differ, options may not."""
+def _by_options(ready: Ready, model: DomainEstimator, combinations: list[dict[str, Any]]) -> list[list[int]]:
+    """Group combinations that can share a stack: numbers may differ, options may not."""
     groups: dict[str, list[int]] = {}
-    for place, one in enumerate(tried):
-        groups.setdefault(repr(sorted(_filled(ready, model, one)[1].items(), key=str)), []).append(place)
+    for place, values in enumerate(combinations):
+        groups.setdefault(repr(sorted(_fill(ready, model, values)[1].items(), key=str)), []).append(place)
     return list(groups.values())
 
 
-def _filled(ready: Ready, model: DomainEstimator, one: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
-    return model.with_values(ready.method, one)
+def _fill(ready: Ready, model: DomainEstimator, values: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
+    return model.with_values(ready.method, values)
 
 
-def _scored(
-    ready: Ready, model: DomainEstimator, tried: list[dict[str, Any]], seeds: list[int], held: Data
+def _score_stack(
+    ready: Ready, model: DomainEstimator, combinations: list[dict[str, Any]], seeds: list[int], held: Data
 ) -> pd.DataFrame:
-    """The table of one stack, seed after seed."""
-    filled = [_filled(ready, model, one) for one in tried]
+    """Train one stack and return its table of scores, seed after seed."""
+    filled = [_fill(ready, model, values) for values in combinations]
     names = filled[0][0]
     trained = ready.train(
-        [seed for seed in seeds for _ in tried],
+        [seed for seed in seeds for _ in combinations],
         {name: [numbers[name] for _ in seeds for numbers, _ in filled] for name in names},
         filled[0][1],
     )
@@ -150,12 +154,13 @@ def _scored(
     lines = []
     for k, failure in enumerate(trained.failures):
         scores = {"risk": np.nan, "worst": np.nan} if failure else _scores(output[k], held, unit)
-        lines.append({**tried[k % len(tried)], "seed": seeds[k // len(tried)], **scores, "failure": failure or ""})
+        values, seed = combinations[k % len(combinations)], seeds[k // len(combinations)]
+        lines.append({**values, "seed": seed, **scores, "failure": failure or ""})
     return pd.DataFrame(lines)
 
 
 def _scores(output: Tensor, held: Data, unit: float) -> dict[str, float]:
-    """Risk, the worst domain's risk, and the share of right classes, every domain counting the same."""
+    """Compute risk, risk of the worst domain, and accuracy, all domains weighted equally."""
     y, domain, weight = (column.cpu() for column in (held.y, held.domain, held.weight))
     here = torch.bincount(domain, weight, minlength=held.n_domains) > 0
 
@@ -163,8 +168,8 @@ def _scores(output: Tensor, held: Data, unit: float) -> dict[str, float]:
         return domain_mean(values, domain, weight.to(values), held.n_domains)[here]
 
     risk = unit * by_domain(sample_loss(output, y, held.task))
-    found = {"risk": float(risk.mean()), "worst": float(risk.max())}
+    scores = {"risk": float(risk.mean()), "worst": float(risk.max())}
     if held.task != "regression":
         guess = output.argmax(1) if held.task == "multiclass" else (output[:, 0] > 0).long()
-        found["accuracy"] = float(by_domain((guess == y.long()).to(output)).mean())
-    return found
+        scores["accuracy"] = float(by_domain((guess == y.long()).to(output)).mean())
+    return scores

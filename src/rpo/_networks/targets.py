@@ -1,4 +1,4 @@
-"""What a regression and a classification make of the target, and of the network's output."""
+"""Encoding of the target, and decoding of the network's output, for regression and classification."""
 
 from typing import Any
 
@@ -7,14 +7,15 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from rpo._networks.array_inputs import Array, check_target, weighted_moments
+from rpo._networks.array_inputs import Array, weighted_moments
 from rpo._networks.fetched import Inputs
+from rpo._table.checks import check_classes, check_count, check_varies, numeric_target
 from rpo.exceptions import InputError
 from rpo.functional.losses import Task, probability
 
 
 def class_codes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any], Task]:
-    """The classes in order, the number of each row's as the engine wants it, and its task: two classes are a number.
+    """Return the sorted classes, the code of each row's class, and the task: two classes are coded as floats.
 
     >>> class_codes(["b", "a", "b"])[1:]
     (array([1., 0., 1.]), 'binary')
@@ -26,23 +27,21 @@ def class_codes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any], Task]:
 
 
 class RegressorTarget:
-    """The target of a regression: standardised, so that penalties mean the same on any scale, unless asked not to."""
+    """The target of a regression, standardised by default, so that penalties mean the same on any scale."""
 
     standardize: bool
 
     def _encode(self, y: NDArray[Any], weight: Array) -> tuple[Array, Task]:
-        try:
-            values = np.asarray(y, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InputError("the target of a regressor must be numeric; use a classifier for classes") from None
-        check_target(values, weight)
+        values = numeric_target(y)
+        check_count(int((weight > 0).sum()))
+        check_varies(values[weight > 0])
         mean, scale = weighted_moments(values[:, None], weight) if self.standardize else (np.zeros(1), np.ones(1))
         self.y_mean_, self.y_scale_ = float(mean[0]), float(scale[0])
         return (values - self.y_mean_) / self.y_scale_, "regression"
 
     def _encode_more(self, y: NDArray[Any]) -> Array:
-        found: Array = (np.asarray(y, dtype=np.float64) - self.y_mean_) / self.y_scale_
-        return found
+        encoded: Array = (np.asarray(y, dtype=np.float64) - self.y_mean_) / self.y_scale_
+        return encoded
 
     def predict(self, X: Inputs) -> Array:
         """Predict the target.
@@ -69,8 +68,7 @@ class ClassifierTarget:
         check_classification_targets(y)
         used = y[weight > 0]
         self.classes_, code, task = class_codes(y)
-        if len(np.unique(used)) < 2:
-            raise InputError(f"the target has only one class ({str(used[0])!r}): a classifier needs at least two")
+        check_classes(used)
         return code, task
 
     def _encode_more(self, y: NDArray[Any]) -> NDArray[Any]:
@@ -110,5 +108,5 @@ class ClassifierTarget:
             The most probable class of each row.
         """
         likeliest = self.predict_proba(X).argmax(1)
-        chosen: NDArray[Any] = self.classes_[likeliest]
-        return chosen
+        labels: NDArray[Any] = self.classes_[likeliest]
+        return labels

@@ -1,8 +1,8 @@
-"""The page: sections put into one self-contained HTML file.
+"""The data-quality page: sections rendered into one self-contained HTML file.
 
-The heat map and the intervals are HTML and SVG of the template's own, not pictures: their text can be searched, sorted,
-read aloud and restyled for the dark, and 85 domains take 100 kB where drawn letters take a megabyte. `Quality.figure`
-gives the same heat map as a matplotlib figure.
+The heat map and the intervals are HTML and SVG, not pictures: their text can be searched, sorted, read aloud and
+restyled for dark mode, and 85 domains take 100 kB instead of a megabyte. `Quality.figure` returns the heat map as a
+matplotlib figure.
 """
 
 import base64
@@ -15,17 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rpo._io import p_text
-from rpo._report import page_check as checked
-from rpo._report import page_columns as columns
-from rpo._report import page_domains as domains
-from rpo._report import page_doubts as doubts
-from rpo._report import page_fitted as fitted
-from rpo._report import page_heat as heat
-from rpo._report import page_held_out as held_out
-from rpo._report import page_paper as paper
-from rpo._report import page_rows as rows
-from rpo._report import page_strata as strata
-from rpo._report import page_summary as summary
+from rpo._report import page_check, page_columns, page_fitted, page_rows
+from rpo._report import sections as small
 from rpo._report.page_numbers import amount, decimals, number, percent, plain, sortable
 from rpo.exceptions import InputError
 
@@ -34,40 +25,55 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 MOST_BYTES = 1_500_000
-SECTIONS = (summary, domains, columns, strata, heat, rows, doubts, paper)
+# By the name of the template, from top to bottom.
+SECTIONS = {
+    "summary": small.build_summary,
+    "domains": small.build_domains,
+    "columns": page_columns.section,
+    "strata": small.build_groups,
+    "heat": small.build_heat_map,
+    "rows": page_rows.section,
+    "doubts": small.build_method,
+    "paper": small.build_penalties,
+}
 
 
 def render(
-    found: "Judgement | None",
+    judgement: "Judgement | None",
     *,
     title: str = "table",
-    model: fitted.Fitted | None = None,
-    comparison: held_out.HeldOut | None = None,
-    check: checked.Checked | None = None,
+    model: page_fitted.Fitted | None = None,
+    comparison: small.HeldOut | None = None,
+    check: page_check.CheckResult | None = None,
     about: Mapping[str, str | int] | None = None,
 ) -> str:
-    """The page as text, with held-out performance of a model or of methods compared; shortened to stay below 1.5 MB.
+    """Render the page as text, shortened to stay below 1.5 MB.
 
-    With a `check` of a new table, that comes first; without its target there is nothing else (`found` is None).
+    A `check` of a new table comes first; if the table has no target it is alone (`judgement` is None). A `model` or a
+    `comparison` adds its performance on held-out domains.
     """
-    rows = {} if found is None else {"rows": f"{len(found.weight):,}"}
+    rows = {} if judgement is None else {"rows": f"{len(judgement.weight):,}"}
     for shorter in (1, 2, 4, 16):
-        sections = [] if found is None else [module.section(found, shorter) for module in SECTIONS]
+        sections = {} if judgement is None else {name: build(judgement, shorter) for name, build in SECTIONS.items()}
+        order = list(sections)
         if check is not None:
-            sections.insert(0, checked.section(check, shorter))
+            order.insert(0, "check")
+            sections["check"] = page_check.section(check, shorter)
         if model is not None:
-            sections.insert(-2, fitted.section(model, shorter))
+            order.insert(-2, "fitted")
+            sections["fitted"] = page_fitted.section(model, shorter)
         if comparison is not None:
-            sections.insert(-2, held_out.section(comparison, shorter))
+            order.insert(-2, "held_out")
+            sections["held_out"] = small.build_held_out(comparison, shorter)
         page: str = (
             _environment()
             .get_template("page.html")
             .render(
                 title=title,
                 over="Check" if check is not None else "Data quality",
-                target=None if found is None else found.table.target,
-                domain=None if found is None else found.table.domain,
-                sections=sections,
+                target=None if judgement is None else judgement.table.target,
+                domain=None if judgement is None else judgement.table.domain,
+                sections=[{"kind": name, "id": name, **sections[name]} for name in order],
                 about=rows | {"version": version("rpo")} | dict(about or {}),
                 style=_text("style.css"),
                 script=_text("sort.js"),
@@ -80,19 +86,19 @@ def render(
 
 
 def write_report(
-    found: "Judgement | None",
+    judgement: "Judgement | None",
     path: str | os.PathLike[str],
     *,
     title: str = "table",
-    model: fitted.Fitted | None = None,
-    comparison: held_out.HeldOut | None = None,
-    check: checked.Checked | None = None,
+    model: page_fitted.Fitted | None = None,
+    comparison: small.HeldOut | None = None,
+    check: page_check.CheckResult | None = None,
     about: Mapping[str, str | int] | None = None,
 ) -> None:
-    """Write the page, whole or not at all."""
+    """Write the page; the file appears only when it is complete."""
     from rpo._io import write_whole
 
-    page = render(found, title=title, model=model, comparison=comparison, check=check, about=about)
+    page = render(judgement, title=title, model=model, comparison=comparison, check=check, about=about)
     write_whole(Path(path), page)
 
 
@@ -107,7 +113,17 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (amount, decimals, number, percent, plain, short, sortable, columns.gap_class, columns.shift_class)
+    filters = (
+        amount,
+        decimals,
+        number,
+        percent,
+        plain,
+        short,
+        sortable,
+        page_columns.gap_class,
+        page_columns.shift_class,
+    )
     environment.filters |= {"p": p_text} | {function.__name__: function for function in filters}
     return environment
 
@@ -118,12 +134,12 @@ def _text(name: str) -> str:
 
 
 def _hash(script: str) -> str:
-    """What the page's policy names the one script by that may run in it."""
+    """Return the hash by which the page's content policy allows its only script."""
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def short(text: Any, most: int = 90) -> str:
-    """Text that a cell can hold.
+    """Shorten text to fit a cell.
 
     >>> short("a" * 100, 5)
     'aaaa…'

@@ -1,4 +1,4 @@
-"""A new table held against the training domains of a model."""
+"""The section on a new table, compared with the training domains of a model."""
 
 from typing import Any, Protocol
 
@@ -10,8 +10,8 @@ from rpo._report.page_numbers import decimals
 MOST_DOMAINS, MOST_COLUMNS, MOST_NEAREST = 200, 200, 10
 
 
-class Checked(Protocol):
-    """What the page shows of a check (`rpo.check`)."""
+class CheckResult(Protocol):
+    """Attributes of a check (`rpo.check`) that the page shows."""
 
     @property
     def verdict(self) -> str:
@@ -19,7 +19,7 @@ class Checked(Protocol):
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """In sentences."""
+        """The verdict and its reasons, in sentences."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -43,33 +43,31 @@ class Checked(Protocol):
 
     @property
     def training_domains(self) -> int:
-        """How many there were."""
+        """Number of training domains."""
 
 
-def section(check: Checked, shorter: int) -> dict[str, Any]:
-    """The verdict and its reasons, the domains, their columns, and the training domains nearest to the first."""
+def section(check: CheckResult, shorter: int) -> dict[str, Any]:
+    """Build the section: verdict, reasons, domains, columns, and the training domains nearest to the first."""
     domains = check.domains.head(MOST_DOMAINS // shorter)
     error = "error" in domains
     size = check.columns[[name for name in ("level", "spread", "relation") if name in check.columns]].abs().max(axis=1)
     columns = check.columns.assign(size=size, several=len(check.domains) > 1)
-    if len(check.domains) > 1:  # of many domains, what stands out
+    if len(check.domains) > 1:  # of several domains, only columns that stand out
         columns = columns[columns["shifted"] | (columns["missing"] > 0) | (columns["unseen"] > 0)]
         columns = columns.sort_values("size", ascending=False, kind="stable")
     shown = columns.head(MOST_COLUMNS // shorter)
     first = check.domains["domain"].iloc[0]
     near = check.distances[check.distances["domain"] == first].head(MOST_NEAREST)
     values = pd.concat([domains["expected error"], domains["error"]]) if error else domains["expected error"]
-    drawn = bars(values)
+    lengths = bars(values)
     return {
-        "kind": "check",
-        "id": "check",
         "title": "Can the model be trusted on it?",
         "verdict": check.verdict,
         "words": check.summary,
         "notes": check.notes,
         "rows": domains.to_dict("records"),
-        "expected": drawn[: len(domains)],
-        "errors": drawn[len(domains) :] if error else None,
+        "expected": lengths[: len(domains)],
+        "errors": lengths[len(domains) :] if error else None,
         "digits": decimals(values),
         "measure": "Brier score" if check.task == "classification" else "root mean squared",
         "left": len(check.domains) - len(domains),

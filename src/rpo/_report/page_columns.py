@@ -1,4 +1,4 @@
-"""Columns: what is wrong with them, what is missing where, how domains differ in them, and which mislead a model."""
+"""The section on columns: findings, missing values, differences between domains, and misleading features."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,23 +13,21 @@ if TYPE_CHECKING:
 
 MOST, MOST_SAID, MOST_DOMAINS = 300, 30, 60
 MOST_DOWN, MOST_ACROSS = 300, 100
-GAPS = (0.0, 0.05, 0.2, 0.5, 0.9)  # shares missing from which on a cell is darker
+GAPS = (0.0, 0.05, 0.2, 0.5, 0.9)  # shares of missing values at which cells get darker
 SHIFTS = (0.2, 0.5, 1.0, 2.0)  # standardised differences, likewise
 
 
-def section(found: "Judgement", shorter: int) -> dict[str, Any]:
-    """Findings, two maps of domains by columns, the suspicious features drawn domain by domain, then all columns."""
-    shown = found.features.head(MOST // shorter)
-    table = found.columns.table.head(MOST // shorter)
-    suspicious = found.features[found.features["suspicious"]]["feature"].tolist()
-    wrong = [finding.words for finding in found.columns.findings if finding.wrong]
-    ordinary = [finding.words for finding in found.columns.findings if not finding.wrong]
-    gaps = found.columns.missing
+def section(judgement: "Judgement", shorter: int) -> dict[str, Any]:
+    """Build the section: findings, two maps of domains by columns, the suspicious features, all columns."""
+    shown = judgement.features.head(MOST // shorter)
+    table = judgement.columns.table.head(MOST // shorter)
+    suspicious = judgement.features[judgement.features["suspicious"]]["feature"].tolist()
+    wrong = [finding.words for finding in judgement.columns.findings if finding.wrong]
+    ordinary = [finding.words for finding in judgement.columns.findings if not finding.wrong]
+    gaps = judgement.columns.missing
     gaps = gaps.loc[:, (gaps > 0).any()]
-    shift, several = found.columns.shift, len(found.domains) > 1
+    shift, several = judgement.columns.shift, len(judgement.domains) > 1
     return {
-        "kind": "columns",
-        "id": "columns",
         "title": "Columns",
         "wrong": wrong[: MOST_SAID // shorter],
         "left_wrong": max(0, len(wrong) - MOST_SAID // shorter),
@@ -38,16 +36,16 @@ def section(found: "Judgement", shorter: int) -> dict[str, Any]:
         "missing": _map(gaps, shorter) if gaps.size else None,
         "shift": _map(shift, shorter) if several else None,
         "table": table.to_dict("records"),
-        "left_table": len(found.columns.table) - len(table),
-        "suspicious": [_drawn(found, name, MOST_DOMAINS // shorter) for name in suspicious],
+        "left_table": len(judgement.columns.table) - len(table),
+        "suspicious": [_draw(judgement, name, MOST_DOMAINS // shorter) for name in suspicious],
         "several": several,
         "rows": shown.to_dict("records"),
-        "left": len(found.features) - len(shown),
+        "left": len(judgement.features) - len(shown),
     }
 
 
 def _map(table: "pd.DataFrame", shorter: int) -> dict[str, Any]:
-    """Domains by columns, those of the largest values first; whichever are more go down, where they can be searched."""
+    """Build a map of domains by columns, sorted by the largest value; the longer axis runs down."""
     size = np.nan_to_num(np.abs(table.to_numpy(float)), nan=-1.0)
     table = table.iloc[np.argsort(-size.max(1), kind="stable"), np.argsort(-size.max(0), kind="stable")]
     down, across = ("domain", "column") if len(table) >= len(table.columns) else ("column", "domain")
@@ -65,7 +63,7 @@ def _map(table: "pd.DataFrame", shorter: int) -> dict[str, Any]:
 
 
 def gap_class(share: float) -> str:
-    """How dark a share of missing values is.
+    """Return the CSS class of a share of missing values: the larger, the darker.
 
     >>> gap_class(0.0), gap_class(0.01), gap_class(1.0)
     ('', 'g1', 'g5')
@@ -74,7 +72,7 @@ def gap_class(share: float) -> str:
 
 
 def shift_class(difference: float) -> str:
-    """How dark a difference is, upwards or downwards.
+    """Return the CSS class of a difference, upwards or downwards: the larger, the darker.
 
     >>> shift_class(0.1), shift_class(0.7), shift_class(-3.0), shift_class(float("nan"))
     ('', 'u2', 'd4', '')
@@ -83,9 +81,9 @@ def shift_class(difference: float) -> str:
     return f"{'u' if difference > 0 else 'd'}{step}" if step else ""
 
 
-def _drawn(found: "Judgement", name: str, most: int) -> dict[str, Any]:
-    """The slope of one feature in every domain, from the lowest to the highest; of many domains, both ends."""
-    table = found.slopes[found.slopes["feature"] == name].dropna().sort_values("slope", ignore_index=True)
+def _draw(judgement: "Judgement", name: str, most: int) -> dict[str, Any]:
+    """Draw the slope of one feature in every domain, sorted; of many domains, those at both ends."""
+    table = judgement.slopes[judgement.slopes["feature"] == name].dropna().sort_values("slope", ignore_index=True)
     cut = len(table) - most
     shown = table.drop(index=range(most // 2, most // 2 + cut)) if cut > 0 else table
     return {

@@ -1,4 +1,4 @@
-"""Where small drawings in a table's cells put their strokes, in hundredths of the width."""
+"""Coordinates of the small drawings in table cells, in per cent of the width."""
 
 from typing import Any
 
@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Place = dict[str, float] | None
-TAIL = 0.9  # of the intervals end within the scale at least: one wide interval must not flatten all others
-FURTHEST = 4.0  # times that, for a value that is far from the others
+TAIL = 0.9  # share of intervals that fit the scale: a wide one must not flatten all others
+FURTHEST = 4.0  # the scale extends up to this factor for distant values
 
 
 def from_zero(low: Any, middle: Any, high: Any, mark: float = np.nan) -> list[Place]:
-    """Intervals on a scale that begins at zero, with a `mark` to compare them with; None where there is no interval.
+    """Place intervals on a scale that begins at zero, with a `mark` to compare; None where there is no interval.
 
     >>> from_zero([0.5, None], [1.0, None], [2.0, None], 1.0)
     [{'low': 25.0, 'middle': 50.0, 'high': 100.0, 'mark': 50.0}, None]
@@ -21,7 +21,7 @@ def from_zero(low: Any, middle: Any, high: Any, mark: float = np.nan) -> list[Pl
 
 
 def about_zero(low: Any, middle: Any, high: Any) -> list[Place]:
-    """Intervals on a scale with zero in its middle, marked; None where there is no interval.
+    """Place intervals on a scale with zero, marked, in its middle; None where there is no interval.
 
     >>> about_zero([0.0, None], [1.0, None], [2.0, None])
     [{'low': 50.0, 'middle': 75.0, 'high': 100.0, 'mark': 50.0}, None]
@@ -31,7 +31,7 @@ def about_zero(low: Any, middle: Any, high: Any) -> list[Place]:
 
 
 def bars(value: Any, full: float = 0.0) -> list[float | None]:
-    """Lengths of bars; the longest is the largest value, or `full` if that is more.
+    """Compute lengths of bars; the longest is the largest value, or `full` if that is more.
 
     >>> bars([0.5, None, 0.25]), bars([0.1], 1.0)
     ([100.0, None, 50.0], [10.0])

@@ -1,4 +1,4 @@
-"""What to expect of a fitted model on a domain never seen, beside simpler ones."""
+"""The section on the expected error of a fitted model on a new domain, compared with simpler models."""
 
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Fitted(Protocol):
-    """What the page shows of a model (`rpo.QualityRegressor`, `rpo.QualityClassifier`)."""
+    """Attributes of a model (`rpo.QualityRegressor`, `rpo.QualityClassifier`) that the page shows."""
 
     expected_error_: "pd.DataFrame"
     """A row for each learner, the model's own first: error on held-out domains, spread over them, the worst."""
@@ -19,18 +19,16 @@ class Fitted(Protocol):
 
     @property
     def coverage_(self) -> "pd.DataFrame":
-        """What intervals held of each training domain not counted in them, a row for each level."""
+        """Coverage of intervals on held-out training domains, a row for each level."""
 
 
 def section(model: Fitted, shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all sections have one signature)
-    """One sentence, the learners and their shares, and what intervals held."""
-    held = model.coverage_
+    """Build the section: one sentence, the learners and their shares, and the coverage of intervals."""
+    coverage = model.coverage_
     table = model.expected_error_.rename_axis("learner").reset_index()
     digits = decimals(table["error"])
     rows: list[dict[str, Any]] = table.to_dict("records")  # type: ignore[assignment]
     return {
-        "kind": "fitted",
-        "id": "fitted",
         "title": "Expected error on a new domain",
         "words": _words(rows[0], digits),
         "rows": rows,
@@ -38,14 +36,14 @@ def section(model: Fitted, shorter: int) -> dict[str, Any]:  # noqa: ARG001 (all
         "digits": digits,
         "wrong": "wrong" in table,
         "shares": ", ".join(f"{name} {percent(share)}" for name, share in model.shares_.items() if share > 0),
-        "levels": held.to_dict("records"),
-        "sizes": decimals(held["size"], 2),
-        "by_domain": "lowest" in held,
+        "levels": coverage.to_dict("records"),
+        "sizes": decimals(coverage["size"], 2),
+        "by_domain": "lowest" in coverage,
     }
 
 
 def _words(own: dict[str, Any], digits: int) -> str:
-    """What the model's own row says.
+    """Describe the error of the model in a sentence.
 
     >>> _words({"error": 0.774, "worst": 1.702, "worst_domain": "B"}, 2)
     'On held-out domains the root mean squared error of the model is 0.77; at worst, in B, it is 1.70.'

@@ -1,4 +1,4 @@
-"""Figures as the page shows them."""
+"""Formatting of numbers on the page."""
 
 import math
 import statistics
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def number(value: Any, digits: int | None = None) -> str:
-    """A number with three digits, or as many decimals as its column has; a dash where there is none.
+    """Format a number with three digits, or as many decimals as its column has; a dash if it is missing.
 
     >>> number(1234.5), number(0.01234), number(float("nan")), number(12), number(-0.5, 2), number(-1e-9, 2)
     ('1,230', '0.0123', '–', '12', '−0.50', '0.00')
@@ -23,7 +23,7 @@ def number(value: Any, digits: int | None = None) -> str:
 
 
 def decimals(values: Iterable[Any], digits: int = 3) -> int:
-    """The decimals of a column, so that a value in its middle has three digits and points stand under one another.
+    """Return the number of decimals of a column: its median then has three digits.
 
     >>> decimals([0.123, 0.5, 12.0]), decimals([0.5], 2), decimals([1500.0]), decimals([float("nan")])
     (3, 2, 0, 0)
@@ -33,7 +33,7 @@ def decimals(values: Iterable[Any], digits: int = 3) -> int:
 
 
 def sortable(value: Any) -> Any:
-    """What the page's script sorts by: the value itself, to six digits, or nothing.
+    """Return the value by which the page's script sorts, rounded to six digits; empty if it is missing.
 
     >>> sortable(float("nan")), sortable(None), sortable(1 / 3)
     ('', '', 0.333333)
@@ -44,7 +44,7 @@ def sortable(value: Any) -> Any:
 
 
 def percent(share: Any) -> str:
-    """A share as people say it, never parted from its sign; never 0 or 100 % unless it is.
+    """Format a share in per cent, with a no-break space; never 0 or 100 % unless it is exactly that.
 
     >>> [percent(share).replace("\\xa0", " ") for share in (0.1234, 0.004, 0.00001, 1.0, 0.9999, -0.08)]
     ['12 %', '0.4 %', '< 0.1 %', '100 %', '> 99.9 %', '−8 %']
@@ -61,7 +61,7 @@ def percent(share: Any) -> str:
 
 
 def noise_digits(noise: Iterable[Any], task: str) -> int | None:
-    """The decimals of a column of noise, for two digits; None for classes, whose noise is a share.
+    """Return the number of decimals of a column of noise, for two digits; None for classes (shares).
 
     >>> noise_digits([1.5, 2.5], "regression"), noise_digits([0.1], "classification")
     (1, None)
@@ -70,7 +70,7 @@ def noise_digits(noise: Iterable[Any], task: str) -> int | None:
 
 
 def amount(value: Any, digits: int | None) -> str:
-    """A noise with its decimals, or a share.
+    """Format a noise with its decimals, or as a share.
 
     >>> amount(1.5, 2), amount(0.5, None)
     ('1.50', '50\\xa0%')
@@ -79,7 +79,7 @@ def amount(value: Any, digits: int | None) -> str:
 
 
 def plain(value: Any) -> str:
-    """A value of the user's own table as it stands there.
+    """Format a value of the user's table as it stands there.
 
     >>> import pandas as pd
     >>> [plain(value) for value in (1234.5, 3, "a", None, pd.NaT, True, pd.Timestamp("2020-01-01"))]

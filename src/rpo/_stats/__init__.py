@@ -1,1 +1,1 @@
-"""Statistics that only the judge uses: scale, heterogeneity, novelty, conformal quantiles, significance. No torch."""
+"""Statistics for judging quality: scale, heterogeneity, novelty, conformal quantiles, significance. No torch."""

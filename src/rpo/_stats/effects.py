@@ -1,7 +1,7 @@
-"""Domains as normal draws about a model: how far their level and slope lie from it, and what labelled rows say of one.
+"""Random effects of domains on a model: variances of level and slope, and their prediction from labelled rows.
 
-A domain's target is f + u₀ + u₁z + ε of a regression; its log odds are those of the model with an offset for each
-class and a slope. The spread of u over domains is what a domain's own rows are weighed against.
+In a regression a domain's target is f + u₀ + u₁z + ε; for classes its log odds are those of the model with an offset
+for each class and a slope. The variance of u over domains decides how much a domain's own rows count.
 """
 
 from typing import NamedTuple
@@ -12,10 +12,10 @@ from scipy.special import softmax
 
 Array = NDArray[np.float64]
 
-STEPS = 200  # of expectation and maximisation
-CLOSE = 1e-6  # relative change of all variances that ends it
-LEAST = 1e-12  # of a variance, relative to the largest
-NEWTON, HALVED = 12, 10  # steps, and how often one that does not help is halved
+STEPS = 200  # maximum number of EM iterations
+CLOSE = 1e-6  # relative change of all variances at convergence
+LEAST = 1e-12  # smallest variance, relative to the largest
+NEWTON, HALVED = 12, 10  # maximum number of steps, and of halvings of a step
 
 
 class Effects(NamedTuple):
@@ -26,13 +26,15 @@ class Effects(NamedTuple):
 
 
 def number_effects(z: Array, residual: Array, weight: Array, domain: NDArray[np.integer]) -> Effects:
-    r"""t, σ² of r_i = z_iᵀu_e + ε_i, u_e ~ N(0, diag t), ε_i ~ N(0, σ²/w_i), by maximum likelihood (EM).
+    r"""Estimate the variances of random effects and noise of a regression, by maximum likelihood (EM).
+
+        r_i = z_iᵀu_e + ε_i,  u_e ~ N(0, diag t),  ε_i ~ N(0, σ²/w_i)
 
     >>> rng = np.random.default_rng(0)
     >>> domain = np.repeat(np.arange(300), 20)
     >>> r = 2 * rng.normal(size=300)[domain] + rng.normal(size=6000)
-    >>> found = number_effects(np.ones((6000, 1)), r, np.ones(6000), domain)
-    >>> found.variance.round(0).tolist(), round(found.noise, 1)
+    >>> effects = number_effects(np.ones((6000, 1)), r, np.ones(6000), domain)
+    >>> effects.variance.round(0).tolist(), round(effects.noise, 1)
     ([4.0], 1.0)
     """
     number, size = int(domain.max()) + 1, z.shape[1]
@@ -48,28 +50,32 @@ def number_effects(z: Array, residual: Array, weight: Array, domain: NDArray[np.
     for _ in range(STEPS):
         v = np.linalg.inv(a / noise + np.diag(1 / t))
         u = np.einsum("ejk,ek->ej", v, b) / noise
-        left = squares - 2 * (u * b).sum() + np.einsum("ej,ejk,ek->", u, a, u) + np.einsum("ejk,ekj->", a, v)
+        squares_left = squares - 2 * (u * b).sum() + np.einsum("ej,ejk,ek->", u, a, u) + np.einsum("ejk,ekj->", a, v)
         before = np.append(t, noise)
         t = np.maximum((u**2 + np.diagonal(v, axis1=1, axis2=2)).mean(0), LEAST * noise)
-        noise = max(float(left) / len(residual), LEAST * squares / len(residual), 1e-300)
+        noise = max(float(squares_left) / len(residual), LEAST * squares / len(residual), 1e-300)
         if np.abs(np.append(t, noise) / before - 1).max() < CLOSE:
             break
     return Effects(t, noise)
 
 
 def number_effect(effects: Effects, z: Array, residual: Array, weight: Array) -> Array:
-    r"""E[u | rows] = (ZᵀWZ/σ² + diag 1/t)⁻¹ ZᵀWr/σ² of one domain: nothing without rows, all of it with many.
+    r"""Predict the effect of one domain from its rows, shrunk towards zero if they are few.
+
+        E[u | rows] = (ZᵀWZ/σ² + diag 1/t)⁻¹ ZᵀWr/σ²
 
     >>> one = Effects(np.array([1.0]), 1.0)
     >>> [number_effect(one, np.ones((n, 1)), np.ones(n), np.ones(n)).round(2).tolist() for n in (1, 9, 99)]
     [[0.5], [0.9], [0.99]]
     """
-    left = (z.T * weight) @ z / effects.noise + np.diag(1 / effects.variance)
-    return np.asarray(np.linalg.solve(left, (z.T * weight) @ residual / effects.noise))
+    precision = (z.T * weight) @ z / effects.noise + np.diag(1 / effects.variance)
+    return np.asarray(np.linalg.solve(precision, (z.T * weight) @ residual / effects.noise))
 
 
 def moved(log_odds: Array, effect: Array) -> Array:
-    r"""p_k ∝ exp((1 + u_C) ℓ_k + u_k): probabilities `(n, C)` of a domain with its own offsets and slope.
+    r"""Adjust class probabilities, `(n, C)`, by the offsets and slope of a domain.
+
+        p_k ∝ exp((1 + u_C) ℓ_k + u_k)
 
     >>> moved(np.log([[0.5, 0.5]]), np.array([0.0, np.log(3.0), 0.0])).round(2).tolist()
     [[0.25, 0.75]]
@@ -78,7 +84,9 @@ def moved(log_odds: Array, effect: Array) -> Array:
 
 
 def class_effect(effects: Effects, log_odds: Array, label: NDArray[np.integer], weight: Array) -> tuple[Array, Array]:
-    r"""argmax_u Σ_i w_i log p_{y_i}(u) − Σ_j u_j²/(2t_j), and its variance by Laplace. By Newton's steps.
+    r"""Predict the effect of one domain on classes, with its covariance, by Newton's method and Laplace.
+
+        argmax_u Σ_i w_i log p_{y_i}(u) − Σ_j u_j²/(2t_j)
 
     >>> wide = Effects(np.array([9.0, 9.0, 1e-9]), 0.0)
     >>> effect, _ = class_effect(wide, np.zeros((100, 2)), np.repeat([0, 1], [20, 80]), np.ones(100))
@@ -93,29 +101,31 @@ def class_effect(effects: Effects, log_odds: Array, label: NDArray[np.integer], 
 def class_effects(
     log_odds: Array, label: NDArray[np.integer], weight: Array, domain: NDArray[np.integer], steps: int = 60
 ) -> Effects:
-    """The variance of offsets (one for all classes) and of the slope over domains, by EM with Laplace's approximation.
+    """Estimate the variances of offsets and slope over domains for classes, by EM with Laplace's approximation.
+
+    All offsets share one variance.
 
     >>> rng = np.random.default_rng(0)
     >>> domain = np.repeat(np.arange(100), 50)
     >>> label = (rng.random(5000) < 1 / (1 + np.exp(-1.5 * rng.normal(size=100)[domain]))).astype(int)
-    >>> found = class_effects(np.zeros((5000, 2)), label, np.ones(5000), domain)
-    >>> bool(0.8 < np.sqrt(2 * found.variance[0]) < 2)  # of the difference between two offsets
+    >>> effects = class_effects(np.zeros((5000, 2)), label, np.ones(5000), domain)
+    >>> bool(0.8 < np.sqrt(2 * effects.variance[0]) < 2)  # of the difference between two offsets
     True
     """
     classes = log_odds.shape[1]
     order = np.argsort(domain, kind="stable")
     start = np.flatnonzero(np.diff(domain[order], prepend=-1))
     rows = _Rows(log_odds[order], label[order], weight[order], start)
-    u, found = np.zeros((len(start), classes + 1)), np.full(classes + 1, 0.1)
+    u, current = np.zeros((len(start), classes + 1)), np.full(classes + 1, 0.1)
     for _ in range(steps):
-        u, variance = rows.newton(u, found, 2)
+        u, variance = rows.newton(u, current, 2)
         mean = (u**2 + np.diagonal(variance, axis1=1, axis2=2)).mean(0)
         new = np.maximum(np.append(np.full(classes, mean[:-1].mean()), mean[-1]), 1e-8)
-        change = float(np.abs(new / found - 1).max())
-        found = new
+        change = float(np.abs(new / current - 1).max())
+        current = new
         if change < 1e-2:
             break
-    return Effects(found, 0.0)
+    return Effects(current, 0.0)
 
 
 class _Rows(NamedTuple):
@@ -127,19 +137,22 @@ class _Rows(NamedTuple):
     start: NDArray[np.integer]
 
     def newton(self, u: Array, variance: Array, steps: int) -> tuple[Array, Array]:
-        """Newton's steps from `u`, `(E, C + 1)`, halved where they do not help, and the inverse curvature."""
+        """Run Newton's method from `u`, `(E, C + 1)`; return the maximum and the inverse curvature.
+
+        Steps that do not help are halved.
+        """
         precision, place = 1 / variance, np.arange(len(self.label))
         ends = np.append(self.start[1:], len(self.label))
         domain = np.repeat(np.arange(len(self.start)), ends - self.start)
         truth = np.zeros_like(self.log_odds)
         truth[place, self.label] = 1.0
 
-        def said(u: Array) -> tuple[Array, Array]:
+        def likelihood(u: Array) -> tuple[Array, Array]:
             p = np.asarray(softmax((1 + u[domain, -1:]) * self.log_odds + u[domain, :-1], axis=1))
             fit = self.weight * np.log(np.maximum(p[place, self.label], 1e-300))
             return p, np.add.reduceat(fit, self.start) - 0.5 * (precision * u**2).sum(1)
 
-        p, value = said(u)
+        p, value = likelihood(u)
         for step in range(steps + 1):
             wp = self.weight[:, None] * p
             rest = self.weight[:, None] * truth - wp
@@ -150,29 +163,34 @@ class _Rows(NamedTuple):
                 break
             move = np.linalg.solve(hessian, gradient[..., None])[..., 0]
             for _ in range(HALVED):
-                new_p, new_value = said(u + move)
+                new_p, new_value = likelihood(u + move)
                 worse = new_value < value - 1e-12 * np.abs(value)
                 if not worse.any():
                     break
                 move[worse] /= 2
             move[worse] = 0.0
             u = u + move
-            p, new_value = (new_p, new_value) if not worse.any() else said(u)
+            p, new_value = (new_p, new_value) if not worse.any() else likelihood(u)
             gain, value = float((new_value - value).max()), new_value
             if gain < 1e-10 * (1 + float(np.abs(value).max())):
                 steps = min(steps, step + 1)
         return u, np.asarray(np.linalg.inv(hessian), dtype=np.float64)
 
     def _curvature(self, p: Array, wp: Array, ends: NDArray[np.integer]) -> Array:
-        """−∂²Σ w log p/∂u² of every domain, `(E, C + 1, C + 1)`."""
+        """Compute the curvature of the likelihood of every domain, `(E, C + 1, C + 1)`.
+
+        −∂²Σ w log p/∂u²
+        """
         classes = p.shape[1]
-        made = np.zeros((len(self.start), classes + 1, classes + 1))
+        curvature = np.zeros((len(self.start), classes + 1, classes + 1))
         mean = (p * self.log_odds).sum(1)
         every = np.arange(classes)
-        made[:, every, every] = np.add.reduceat(wp, self.start)
-        made[:, :-1, -1] = made[:, -1, :-1] = np.add.reduceat(wp * (self.log_odds - mean[:, None]), self.start)
+        curvature[:, every, every] = np.add.reduceat(wp, self.start)
+        curvature[:, :-1, -1] = curvature[:, -1, :-1] = np.add.reduceat(
+            wp * (self.log_odds - mean[:, None]), self.start
+        )
         last = (wp * self.log_odds**2).sum(1) - self.weight * mean**2
-        made[:, -1, -1] = np.add.reduceat(last, self.start)
+        curvature[:, -1, -1] = np.add.reduceat(last, self.start)
         for e, (first, end) in enumerate(zip(self.start, ends, strict=True)):
-            made[e, :-1, :-1] -= wp[first:end].T @ p[first:end]
-        return made
+            curvature[e, :-1, :-1] -= wp[first:end].T @ p[first:end]
+        return curvature

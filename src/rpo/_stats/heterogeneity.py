@@ -1,4 +1,4 @@
-"""Which features mean something else in other domains: slopes by domain, how much they differ, and how surely."""
+"""Features whose slope differs between domains: how much, and how significantly."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,15 +11,17 @@ from scipy.special import chdtrc
 from rpo._mapped import blocks
 from rpo.functional.statistics import Array
 
-# Of fewer rows the variance of a slope says next to nothing: on Radon, whose counties have nine homes on average, HC0
-# finds slopes to differ where counties of twenty and more agree.
+# With fewer rows the variance of a slope is unreliable: on Radon, whose counties have nine homes on average, HC0 finds
+# differences in slope that counties of twenty and more homes do not show.
 FEWEST = 20
 FEWEST_CARRYING = 5.0  # rows that carry a slope, (Σs)²/Σs² of their s = w (x − x̄)²: one rare row would fit itself
 
 
 class Heterogeneity(NamedTuple):
-    """Of each feature: the share of the residuals' variance that slopes of the domains' own explain, its p, the slopes
-    `(E, d)` and their variances."""
+    """Share of the residual variance explained by slopes per domain, and its p, for each feature.
+
+    `slope` and `variance` hold the slopes of the domains, `(E, d)`, and their variances.
+    """
 
     share: Array
     p: Array
@@ -38,15 +40,17 @@ def heterogeneity(
     fewest: int = FEWEST,
     carrying: float = FEWEST_CARRYING,
 ) -> Heterogeneity:
-    r"""r²_j = max(0, Σ_e S_ej (b_ej − b̄_j)² − Σ_e S_ej V_ej)/Σ_i u_i², p_j = P(χ²_{E−1} > Σ_e (b_ej − b̄_j)²/V_ej).
+    r"""Test for each feature whether the slope of the residuals differs between domains.
 
-    b_ej is the slope of the residual u on feature j within domain e, S_ej = Σ(x − x̄_e)², V_ej the variance of b_ej
-    whatever the noise is like (HC0), b̄_j the mean weighted by precision (Cochran 1954). Looked at in residuals of a
-    model of all features, not in the target: a curve, or a second feature that goes along with the first, is no
-    difference between domains. A `weight` counts rows; `importance` makes rows of less noise say more. Not asked are
-    domains of fewer than 20 rows, also as their importance counts them, (Σw)²/Σw², and those in which fewer than five
-    rows carry the slope: a category's only row would show its residual, not a slope. Time grows with the rows, whatever
-    the number of domains.
+        r²_j = max(0, Σ_e S_ej (b_ej − b̄_j)² − Σ_e S_ej V_ej)/Σ_i u_i²
+        p_j = P(χ²_{E−1} > Σ_e (b_ej − b̄_j)²/V_ej)
+
+    b_ej is the slope of the residual u on feature j within domain e, S_ej = Σ(x − x̄_e)², V_ej the heteroscedasticity-
+    consistent variance of b_ej (HC0), b̄_j the mean weighted by precision (Cochran 1954). Residuals of a model of all
+    features are used, not the target: neither a curve nor a correlated second feature is a difference between domains.
+    A `weight` counts rows; `importance` weighs rows of less noise more. Domains of fewer than 20 rows are left out,
+    also of fewer effective rows, (Σw)²/Σw², and those in which fewer than five rows carry the slope: the only row of a
+    category would show its residual, not a slope. Time is linear in the rows, whatever the number of domains.
 
     >>> rng = np.random.default_rng(0)
     >>> x, domain = rng.normal(size=(600, 2)), np.repeat([0, 1, 2], 200)
@@ -63,9 +67,9 @@ def heterogeneity(
     d = X.shape[1]
 
     def moments(rows: slice) -> Array:
-        c, v = centred.of(rows)
+        c, v = centred.block(rows)
         square = w[rows, None] * c**2
-        # Of weight two, a row is two rows: its part of Σs² is twice its s².
+        # A row of weight two counts as two rows: its part of Σs² is twice its s².
         fourth = square * trust[rows, None] * c**2
         return np.hstack([square, w[rows, None] * c * v, fourth, w[rows, None] * v**2])
 
@@ -79,11 +83,11 @@ def heterogeneity(
     slope = np.where(known, cross / safe, 0.0)
 
     def squares(rows: slice) -> Array:
-        c, v = centred.of(rows)
+        c, v = centred.block(rows)
         return np.asarray((w * trust)[rows, None] * np.square(c * (v - slope[e[rows]] * c)))
 
     variance = np.where(known, home.sums(squares) / safe**2, np.nan)
-    known &= np.nan_to_num(variance) > 0  # a perfect fit does not say how sure the slope is
+    known &= np.nan_to_num(variance) > 0  # a perfect fit has no estimate of its variance
     precision = np.where(known, 1 / np.where(known, variance, 1.0), 0.0)
     sure = precision.sum(0)
     centre = (precision * slope).sum(0) / np.where(sure > 0, sure, 1.0)
@@ -104,7 +108,7 @@ class _Groups:
         self.rows = np.bincount(place, weight > 0, minlength=n)
 
     def sums(self, values: Callable[[slice], Array]) -> Array:
-        """Sums of `values`, given for a block of rows, over the rows of each group."""
+        """Sum `values`, computed for a block of rows, over the rows of each group."""
         parts: list[Array] = []
         for rows in blocks(len(self.place)):
             there = self.place[rows]
@@ -113,12 +117,12 @@ class _Groups:
         return np.asarray(np.sum(parts, axis=0))
 
     def means(self, values: Callable[[slice], Array]) -> Array:
-        """Weighted means of `values`."""
+        """Compute weighted means of `values` by group."""
         return self.sums(lambda rows: self.weight[rows, None] * values(rows)) / np.maximum(self.mass, 1e-300)[:, None]
 
 
 class _Centred:
-    """Features and target less the means of their group, a block of rows at a time."""
+    """Features and target centred by group, in blocks of rows."""
 
     def __init__(self, X: NDArray[Any], y: Array, groups: _Groups) -> None:
         self.X, self.y, self.place = X, y, groups.place
@@ -127,7 +131,7 @@ class _Centred:
     def _together(self, rows: slice) -> Array:
         return np.column_stack([self.X[rows].astype(float), self.y[rows]])
 
-    def of(self, rows: slice) -> tuple[Array, Array]:
-        """Features `(n, d)` and target `(n, 1)`."""
+    def block(self, rows: slice) -> tuple[Array, Array]:
+        """Return the centred features, `(n, d)`, and target, `(n, 1)`, of a block of rows."""
         both = self._together(rows) - self.means[self.place[rows]]
         return both[:, :-1], both[:, -1:]

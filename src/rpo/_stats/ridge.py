@@ -11,20 +11,20 @@ from rpo._mapped import blocks
 
 Array = NDArray[np.float64]
 
-# Multiples of the number of rows; the last leaves next to nothing but the mean.
+# Multiples of the number of rows; the last leaves hardly more than the mean.
 PENALTIES = np.append(np.logspace(-8, 1, 19), 1e6)
 LITTLE = 0.01  # of a column's deviation, within groups
 
 
 class Ridge(NamedTuple):
-    """A line a + xb, and its effective degrees of freedom, the mean among them."""
+    """A linear function a + xb, and its effective degrees of freedom, including the mean."""
 
     coef: Array
     intercept: float
     freedom: float
 
     def __call__(self, x: Array) -> Array:
-        """Its value at the rows of x."""
+        """Predict the rows of x."""
         return x @ self.coef + self.intercept
 
 
@@ -37,11 +37,13 @@ def gcv_ridge(
     most: float = 1.0,
     least: float = 0.0,
 ) -> Ridge:
-    r"""min_ab Σ_i w_i (y_i − a − x_i b)² + α n Σ_j s_j² b_j², s_j the deviation of column j.
+    r"""Fit a ridge regression whose penalty minimises generalised cross-validation.
 
-    α minimises GCV = RSS/(n − df)² (Golub, Heath and Wahba 1979) where df is at most `most` · n: near n GCV is no
-    guide, for a fit through every row leaves nothing. From the Gram matrix: a tenth of the time that a decomposition of
-    x itself takes where rows are many. A column whose deviation is below `least` has no part: hardly a row tells it.
+        min_ab Σ_i w_i (y_i − a − x_i b)² + α n Σ_j s_j² b_j²,  s_j the deviation of column j
+
+    α minimises GCV = RSS/(n − df)² (Golub, Heath and Wahba 1979) among those with df of at most `most` · n, because GCV
+    is unreliable near an interpolating fit. The Gram matrix is used: with many rows, this takes a tenth of the time of
+    a decomposition of x. Columns whose deviation is below `least`, nearly constant ones, are not used.
 
     >>> x = np.linspace(0, 1, 50)[:, None]
     >>> line = gcv_ridge(x, 3 * x[:, 0] + 1)
@@ -53,10 +55,10 @@ def gcv_ridge(
 
 
 class Moments(NamedTuple):
-    """Weighted sums of squares and products of columns and target about their means, and their sums in each group.
+    """Sufficient statistics of ridge regression for any centring by group, computed in one pass.
 
-    Weights are scaled to sum to the number of rows, `n`. All that a ridge needs, however much is taken off of the
-    groups' means: looking at the rows once does for every fit.
+    They are weighted sums of squares and products of columns and target about their means, and sums by group. Weights
+    are scaled to sum to the number of rows, `n`.
     """
 
     n: int
@@ -77,7 +79,9 @@ def moments(
     group: NDArray[np.intp] | None = None,
     n_groups: int = 1,
 ) -> Moments:
-    """Of rows, in one group if none are given; `x` may be a function that makes the columns of a block of rows.
+    """Compute the sufficient statistics of ridge regression, in one group by default.
+
+    `x` may be a function that returns the columns of a block of rows.
 
     >>> moments(np.array([[1.0], [3.0]]), np.array([1.0, 2.0])).gram.tolist()
     [[2.0]]
@@ -91,10 +95,10 @@ def moments(
     parts = list(blocks(n))
     centre, gram, cross, sums = (np.zeros(()) for _ in range(4))
     for rows in parts:
-        some, counts = columns(rows), w[rows]
-        if rows.start == 0:  # about the mean of the first block: near enough for the rest, where there is any
-            centre = counts @ some / (n if len(parts) == 1 else float(counts.sum()) or 1.0)
-        xc = some - centre
+        block, counts = columns(rows), w[rows]
+        if rows.start == 0:  # centred at the mean of the first block, corrected below
+            centre = counts @ block / (n if len(parts) == 1 else float(counts.sum()) or 1.0)
+        xc = block - centre
         weighted = xc if weight is None else xc * counts[:, None]
         gram, cross = gram + weighted.T @ xc, cross + weighted.T @ yc[rows]
         of_group = csr_array((counts, (by[rows], np.arange(len(xc)))), shape=(n_groups, len(xc)))
@@ -118,9 +122,13 @@ def ridge_of(
     most: float = 1.0,
     least: float = 0.0,
 ) -> Ridge:
-    r"""`gcv_ridge` of x_i − θ_g x̄_g and y_i − θ_g ȳ_g, from moments: Σ w x xᵀ − Σ_g (2θ_g − θ_g²) s_g s_gᵀ/m_g.
+    r"""Fit a ridge regression from moments, with the share θ_g of each group's means removed.
 
-    The intercept is that of the rows as they are.
+    It is `gcv_ridge` of x_i − θ_g x̄_g and y_i − θ_g ȳ_g:
+
+        Σ w x xᵀ − Σ_g (2θ_g − θ_g²) s_g s_gᵀ/m_g
+
+    The intercept is that of the uncentred rows.
 
     >>> x, group = np.array([[0.0], [1.0], [0.0], [1.0]]), np.array([0, 0, 1, 1])
     >>> of = moments(x, np.array([0.0, 1.0, 10.0, 11.0]), None, group, 2)
@@ -133,10 +141,10 @@ def ridge_of(
     gram = of.gram - (of.sums * off[:, None]).T @ of.sums - n * np.outer(middle, middle)
     xy = of.cross - of.sums.T @ (off * of.sums_y) - n * middle * mean
     total = of.total - float(off @ of.sums_y**2) - n * mean**2
-    # What is the same throughout every group is nothing then, not the rounding that is left of it.
+    # Columns that are constant within every group are zero then, not rounding errors.
     scale = np.sqrt(np.where(np.diag(gram) > 1e-13 * np.diag(of.gram), np.maximum(np.diag(gram), 0.0) / n, 0.0))
     used = (scale > 1e-9 * np.maximum(np.abs(of.middle), 1e-300)) & (scale >= least)
-    # A slope from what little varies within groups would be drawn out a hundred times and more between them.
+    # A slope from little variation within groups would be extrapolated a hundredfold between them.
     used &= scale >= LITTLE * np.sqrt(np.maximum(np.diag(of.gram), 0.0) / n)
     safe = np.where(used, scale, 1.0)
     inverse = np.where(used, 1 / safe, 0.0)
@@ -148,6 +156,6 @@ def ridge_of(
     rss = total - 2 * weights @ cross**2 + weights**2 @ (spectrum * cross**2)
     gcv = np.maximum(rss, 1e-14 * total) / np.maximum(n - freedom, 0.5) ** 2
     gcv = np.where(freedom <= max(most * n, float(freedom.min())), gcv, np.inf)
-    best = len(gcv) - 1 - int(np.argmin(gcv[::-1]))  # of equals the smoothest
+    best = len(gcv) - 1 - int(np.argmin(gcv[::-1]))  # the smoothest among equals
     coef = inverse * (basis @ (weights[best] * cross))
     return Ridge(coef, of.mean - float(of.middle @ coef), float(freedom[best]))

@@ -1,4 +1,4 @@
-"""How large residuals are, by group, where a few wild ones must not decide, and how sure that is."""
+"""Robust estimates of the residual scale of groups, with their degrees of freedom."""
 
 from typing import NamedTuple
 
@@ -8,13 +8,13 @@ from scipy.special import chdtr, chdtrc, digamma, fdtrc, gammaincinv, polygamma
 
 Array = NDArray[np.float64]
 
-CLIP = 2.5  # deviations beyond which a residual counts no more
-NONE = 0.01  # degrees of freedom that are none
+CLIP = 2.5  # standard deviations at which residuals are clipped
+NONE = 0.01  # fewer degrees of freedom count as none
 # E[min(z², c²)] of a standard normal z.
 _CONSISTENT = float(chdtr(3, CLIP**2) + CLIP**2 * chdtrc(1, CLIP**2))
 _STEPS = 40
 _SETTLED = 1e-10
-_GRID, _EM = 60, 300  # places of a mixture of variances, and rounds of its fit
+_GRID, _EM = 60, 300  # grid points of the mixture of variances, and iterations of its fit
 
 
 class Scales(NamedTuple):
@@ -27,11 +27,15 @@ class Scales(NamedTuple):
 def scales(
     residual: ArrayLike, group: ArrayLike, n_groups: int, used: ArrayLike | None = None, weight: ArrayLike | None = None
 ) -> Scales:
-    r"""σ_g with Σ_i min(r_i²/σ_g², c²) = β (n_g − k_g), β = E min(z², c²), c = 2.5 (Huber's second proposal, 1964).
+    r"""Estimate the residual scale of each group robustly, with its degrees of freedom.
+
+        σ_g with Σ_i min(r_i²/σ_g², c²) = β (n_g − k_g),  β = E min(z², c²),  c = 2.5
+
+    This is Huber's second proposal (1964).
 
     `used` holds k_g, the degrees of freedom that were spent on the group's residuals. log σ̂² has variance
-    Var ψ/(E zψ'(z)/2)²/n over all rows about the scale of their group, so heavy tails make it less sure; ν = 2/Var, at
-    most n − k. A group without rows has NaN and no freedom; where nearly all rows are wild, nothing is known of any.
+    Var ψ/(E zψ'(z)/2)²/n over all rows about the scale of their group, so heavy tails reduce the degrees of freedom;
+    ν = 2/Var, at most n − k. A group without rows has NaN and no freedom; nor has any if nearly all rows are outliers.
 
     >>> r = np.random.default_rng(0).normal(size=4000) * np.repeat([1.0, 2.0], 2000)
     >>> r[0] = 1e6
@@ -45,18 +49,18 @@ def scales(
     target = _CONSISTENT * free / np.maximum(n, 1e-300)
     square = r**2
     start = np.bincount(g, w * square, n_groups) / np.maximum(n, 1e-300)
-    for _ in range(3):  # a start that single wild rows do not reach: the mean below three times the mean
+    for _ in range(3):  # a robust start: the mean of squares below nine times their mean
         low = square <= 9 * start[g]
         start = np.bincount(g[low], (w * square)[low], n_groups) / np.maximum(
             np.bincount(g[low], w[low], n_groups), 1e-300
         )
     s2 = np.where(n > 0, np.maximum(start, 1e-300), 1.0)
-    some = n > 0
-    for _ in range(_STEPS):  # s ← s·held/target, which ends where they are equal, however far the start
+    filled = n > 0
+    for _ in range(_STEPS):  # s² ← s²·held/target, which converges from any start
         held = np.bincount(g, w * np.minimum(square / s2[g], CLIP**2), n_groups) / np.maximum(n, 1e-300)
         factor = np.where(held > 0, held / target, 1.0)
         s2 = s2 * factor
-        if np.abs(factor[some] - 1).max(initial=0.0) < _SETTLED:
+        if np.abs(factor[filled] - 1).max(initial=0.0) < _SETTLED:
             break
     z2 = square / s2[g]
     counted = np.minimum(z2, CLIP**2)
@@ -65,14 +69,14 @@ def scales(
     slope = float(w @ np.where(z2 < CLIP**2, z2, 0.0) / total)
     variance = float(w @ (counted - centre) ** 2 / total) / max(slope, 1e-6) ** 2
     flat = np.bincount(g, w * square, n_groups) == 0
-    noise = np.where(some, np.where(flat, 0.0, np.sqrt(s2)), np.nan)
-    # Rows of a small group look alike beside a scale of their own: never surer than squares of normal rows would be.
+    noise = np.where(filled, np.where(flat, 0.0, np.sqrt(s2)), np.nan)
+    # Rows of a small group look alike relative to their own scale: at most the freedom of normal rows.
     freedom = free * min(2 / max(variance, 0.05), 1.0)
-    return Scales(noise, np.where(some & (freedom > NONE), freedom, 0.0))
+    return Scales(noise, np.where(filled & (freedom > NONE), freedom, 0.0))
 
 
 def pooled(of: Scales) -> tuple[Array, Array]:
-    """The noise of all other groups together, for each group, and its degrees of freedom.
+    """Compute, for each group, the pooled noise of all other groups and its degrees of freedom.
 
     >>> pooled(Scales(np.array([1.0, 1.0, 3.0]), np.array([10.0, 10.0, 10.0])))[0].round(2)
     array([2.24, 2.24, 1.  ])
@@ -83,7 +87,9 @@ def pooled(of: Scales) -> tuple[Array, Array]:
 
 
 def exceeds(of: Scales, factor: float = 1.0) -> Array:
-    r"""P(F_{ν, ν_rest} ≥ σ²/(factor σ_rest)²): the chance of so large a noise if it were `factor` times the rest's.
+    r"""Compute the one-sided p of each group's noise against `factor` times that of the other groups.
+
+        P(F_{ν, ν_rest} ≥ σ²/(factor σ_rest)²)
 
     >>> round(float(exceeds(Scales(np.array([2.0, 1.0]), np.array([30.0, 300.0])))[0]), 6)
     0.0
@@ -96,7 +102,9 @@ def exceeds(of: Scales, factor: float = 1.0) -> Array:
 
 
 def interval(of: Scales, level: float = 0.95) -> tuple[Array, Array]:
-    r"""σ √(ν/χ²_ν quantiles): where the true noise lies with that probability.
+    r"""Compute a confidence interval of the noise of each group.
+
+        σ √(ν/χ²_ν quantiles)
 
     >>> low, high = interval(Scales(np.array([1.0]), np.array([100.0])))
     >>> round(float(low[0]), 3), round(float(high[0]), 3)
@@ -109,9 +117,11 @@ def interval(of: Scales, level: float = 0.95) -> tuple[Array, Array]:
 
 
 def log_variances(of: Scales) -> Scales:
-    r"""log σ̂² − (ψ(ν/2) − log(ν/2)), without bias, and its variance ψ′(ν/2); NaN and ∞ where nothing is known.
+    r"""Compute unbiased logarithms of the variances, and their sampling variances.
 
-    Noise below a tenth of the median is taken for that: rows that lie close by chance.
+        log σ̂² − (ψ(ν/2) − log(ν/2)),  with variance ψ′(ν/2); NaN and ∞ where nothing is known
+
+    Noise below a tenth of the median is raised to it: such rows lie close by chance.
 
     >>> log_variances(Scales(np.array([1.0, 1.0]), np.array([1e4, 2.0])))[1].round(4).tolist()
     [0.0002, 1.6449]
@@ -124,9 +134,11 @@ def log_variances(of: Scales) -> Scales:
 
 
 def shrunk(of: Scales) -> Array:
-    r"""log σ̃²_g = μ + τ²/(τ² + v_g) (log σ_g² − μ): empirical Bayes towards what is common, τ² by moments.
+    r"""Shrink the noise of groups towards the common level, by empirical Bayes.
 
-    Groups without rows have the common noise.
+        log σ̃²_g = μ + τ²/(τ² + v_g) (log σ_g² − μ),  τ² by moments
+
+    Groups without rows get the common noise.
 
     >>> shrunk(Scales(np.array([1.0, 1.0, 4.0]), np.array([1e3, 1e3, 0.5]))).round(1)
     array([1., 1., 1.])
@@ -142,11 +154,15 @@ def shrunk(of: Scales) -> Array:
 
 
 def expected_variances(of: Scales) -> Array:
-    r"""E[σ_g² | s_g], ν s²/σ² ~ χ²_ν, the prior of σ² a mixture fitted to all groups (Kiefer & Wolfowitz 1956).
+    r"""Compute the posterior mean of each group's variance, under a prior fitted to all groups.
 
-    A few groups that are far noisier stay so, however few rows they have; a normal prior of log σ² (`shrunk`) would
-    draw them to the others. Its inverse weighs rows best: the mean, not the mean logarithm, is what an error costs.
-    Noise below a tenth of the median is taken for that. Groups without rows have the mean of all.
+        E[σ_g² | s_g],  ν s²/σ² ~ χ²_ν
+
+    The prior of σ² is a mixture (Kiefer & Wolfowitz 1956).
+
+    A few groups that are far noisier stay so, however few rows they have; a normal prior of log σ² (`shrunk`)
+    would pull them towards the others. Its inverse is the best weight of a row, because the cost of an error is the
+    variance, not its logarithm. Noise below a tenth of the median is raised to it. Groups without rows get the mean.
 
     >>> twenty = np.full(20, 8.0)
     >>> expected_variances(Scales(np.array([1.0] * 15 + [5.0] * 5), twenty)).round()[[0, -1]]
@@ -171,14 +187,14 @@ def expected_variances(of: Scales) -> Array:
 
 
 def between(value: Array, variance: Array) -> tuple[float, float]:
-    r"""The mean of values of unequal `variance`, and τ², the variance between them beyond that (never negative).
+    r"""Estimate the mean of values of unequal `variance`, and the variance τ² between them beyond that.
 
     >>> between(np.array([0.0, 2.0]), np.array([0.5, 0.5]))
     (1.0, 1.5)
     """
     variance = np.maximum(variance, np.finfo(float).tiny)
     least = float(variance.min())
-    precision = least / variance  # relative, so that squares of huge ones are numbers
+    precision = least / variance  # relative, to avoid overflow
     mean = float(np.average(value, weights=precision))
     if len(value) < 2:
         return mean, 0.0

@@ -1,6 +1,6 @@
-"""How sure a difference is: Welch's t-test with the paper's stars, a paired test, effect size, Holm's correction.
+"""Significance of differences: Welch's and paired t-tests, effect size, Holm's correction, tests of shares.
 
-Shares of rows and means, too, set against those of other rows.
+Also tests of shares and means against those of other rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,16 +12,16 @@ from scipy.special import betainc, ndtri, stdtr, stdtrit
 
 Array = NDArray[np.float64]
 
-SURE = 0.05  # below this p a difference is called one
-ROUNDING = 1e-12  # values that differ by less, relative to their size, are the same
-# The paper's signs: p below 0.01, 0.05, 0.1.
+SURE = 0.05  # differences with a smaller p are called significant
+ROUNDING = 1e-12  # smaller relative differences count as none
+# The paper's stars: p below 0.01, 0.05, 0.1.
 LEVELS = ((0.01, "***"), (0.05, "**"), (0.1, "*"))
 LARGEST_DIFFERENCE = 10.0  # beyond ten deviations a difference is only "very large"
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A row against the reference; None where there are too few values to say."""
+    """Comparison of a row with the reference; None where there are too few values."""
 
     difference: float
     """Mean of the row less mean of the reference."""
@@ -34,7 +34,7 @@ class Comparison:
 
 
 def compare(row: Mapping[int, float], reference: Mapping[int, float]) -> Comparison:
-    """Values by seed against the reference's values by seed.
+    """Compare a row's values by seed with the reference's.
 
     >>> result = compare({0: 2.0, 1: 3.0, 2: 4.0}, {0: 1.0, 1: 1.5, 2: 2.0})
     >>> result.difference, round(result.p, 3), round(result.p_paired, 3), round(result.effect, 2)
@@ -48,7 +48,9 @@ def compare(row: Mapping[int, float], reference: Mapping[int, float]) -> Compari
 
 
 def welch(a: Array, b: Array) -> float | None:
-    r"""t = (ā − b̄)/√(s_a²/n_a + s_b²/n_b), two-sided p at Welch and Satterthwaite's degrees of freedom.
+    r"""Return the two-sided p of Welch's t-test.
+
+        t = (ā − b̄)/√(s_a²/n_a + s_b²/n_b),  degrees of freedom by Welch and Satterthwaite
 
     Without any variance p is 1 if the means are equal, else 0; with fewer than two values a side, None.
 
@@ -64,10 +66,13 @@ def welch(a: Array, b: Array) -> float | None:
 
 
 def paired(a: Array, b: Array, *, overlap: float = 0.0) -> float | None:
-    r"""t = d̄/(s_d √(1/n + q)) of the differences d, two-sided; p is 1 if all are zero, 0 if all are the same otherwise.
+    r"""Return the two-sided p of a paired t-test.
 
-    q is the `overlap`: 0 for values that are independent; for folds of one table, which share training rows, the
-    number of rows tested over the number trained on (Nadeau & Bengio 2003).
+        t = d̄/(s_d √(1/n + q)) of the differences d
+
+    p is 1 if all differences are zero, and 0 if they are all the same otherwise. q is the `overlap`: 0 for independent
+    values; for folds of one table, which share training rows, the number of rows tested over the number trained on
+    (Nadeau & Bengio 2003).
 
     >>> one, two = np.array([1.0, 1.0]), np.array([1.0, 2.0])
     >>> paired(one, one), paired(two + 0.5, two), paired(one[:1], two[:1])
@@ -80,7 +85,9 @@ def paired(a: Array, b: Array, *, overlap: float = 0.0) -> float | None:
 
 
 def paired_interval(a: Mapping[int, float], b: Mapping[int, float], level: float = 0.95) -> tuple[float, float]:
-    r"""d̄ ± t_{n−1} s_d/√n over the seeds that both have; NaN below two.
+    r"""Compute a confidence interval of the mean difference over the shared seeds; NaN for fewer than two.
+
+        d̄ ± t_{n−1} s_d/√n
 
     >>> low, high = paired_interval({0: 2.0, 1: 3.0, 2: 4.0}, {0: 1.0, 1: 1.5, 2: 2.0})
     >>> round(low, 2), round(high, 2)
@@ -94,7 +101,10 @@ def paired_interval(a: Mapping[int, float], b: Mapping[int, float], level: float
 
 
 def _two_sided(difference: float, variance: float, freedom: float, size: float) -> float:
-    """P(|T| ≥ |difference|/√variance); with no variance at all, 1 for no difference and 0 for any."""
+    """Return the two-sided p of a difference; without variance, 1 if it is zero and 0 otherwise.
+
+    P(|T| ≥ |difference|/√variance)
+    """
     if variance == 0:
         return float(abs(difference) <= ROUNDING * size)
     return float(2 * stdtr(freedom, -abs(difference) / np.sqrt(variance)))
@@ -105,12 +115,14 @@ def _size(a: Array, b: Array) -> float:
 
 
 def _variance(values: Array, size: float) -> float:
-    """s² (n − 1); zero where the values differ by rounding only."""
+    """Compute the sample variance; zero where the values differ by rounding only."""
     return 0.0 if np.ptp(values) <= ROUNDING * size else float(values.var(ddof=1))
 
 
 def hedges(a: Array, b: Array) -> float | None:
-    r"""g = (1 − 3/(4(n_a + n_b) − 9)) (ā − b̄)/√((s_a² + s_b²)/2).
+    r"""Compute Hedges' g, the standardised difference of two means; None for fewer than two values.
+
+        g = (1 − 3/(4(n_a + n_b) − 9)) (ā − b̄)/√((s_a² + s_b²)/2)
 
     >>> round(hedges(np.array([1.0, 3.0]), np.array([0.0, 2.0])), 3)
     0.404
@@ -126,7 +138,9 @@ def hedges(a: Array, b: Array) -> float | None:
 
 
 def holm(p: Sequence[float | None]) -> list[float | None]:
-    r"""p̃_(i) = max_{j ≤ i} min(1, (m − j + 1) p_(j)), p sorted ascending (Holm 1979); None stays None.
+    r"""Adjust p-values for multiple testing by Holm's method (1979); None stays None.
+
+        p̃_(i) = max_{j ≤ i} min(1, (m − j + 1) p_(j)),  p sorted ascending
 
     >>> holm([0.01, 0.04, None, 0.03])
     [0.03, 0.06, None, 0.06]
@@ -141,7 +155,7 @@ def holm(p: Sequence[float | None]) -> list[float | None]:
 
 
 def stars(p: float | None) -> str:
-    """The paper's signs.
+    """Return the paper's stars for a p-value.
 
     >>> [stars(p) for p in (0.009, 0.01, 0.05, 0.1, None)]
     ['***', '**', '*', '', '']
@@ -150,7 +164,9 @@ def stars(p: float | None) -> str:
 
 
 def wilson(k: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
-    r"""(k + z²/2 ± z √(k(n − k)/n + z²/4))/(n + z²): where a share lies that was k of n rows (Wilson 1927).
+    r"""Compute Wilson's confidence interval of a share, k of n rows (1927).
+
+        (k + z²/2 ± z √(k(n − k)/n + z²/4))/(n + z²)
 
     >>> low, high = wilson(0, 10)
     >>> round(float(low), 3), round(float(high), 3)
@@ -163,10 +179,11 @@ def wilson(k: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[Array, Arra
 
 
 def excess(k: ArrayLike, n: ArrayLike, k_rest: ArrayLike, n_rest: ArrayLike) -> Array:
-    r"""max of P(Bin(n, p_rest) ≥ k) and P(Bin(n_rest, p) ≤ k_rest), p = (k + 1)/(n + 2).
+    r"""Return the p of k of n being no larger a share than in the rest; the larger of two binomial tests.
 
-    How surely is k of n a larger share than the rest has? Each side is tested against the other's share, and the
-    larger p counts: neither may be too small to tell.
+        max of P(Bin(n, p_rest) ≥ k) and P(Bin(n_rest, p) ≤ k_rest),  p = (k + 1)/(n + 2)
+
+    Each side is tested against the other's share; the larger p is returned, so that neither side may be too small.
 
     >>> bool(excess(9, 10, 50, 1000) < 1e-6), bool(excess(300, 500, 0, 6) < 1e-3)
     (True, False)
@@ -179,7 +196,9 @@ def excess(k: ArrayLike, n: ArrayLike, k_rest: ArrayLike, n_rest: ArrayLike) -> 
 
 
 def standardised(mean: ArrayLike, variance: ArrayLike, mean_rest: ArrayLike, variance_rest: ArrayLike) -> Array:
-    r"""d = (m − m_rest)/√((s² + s_rest²)/2), within ±10; zero where nothing differs.
+    r"""Compute standardised mean differences, clipped to ±10; zero where nothing differs.
+
+        d = (m − m_rest)/√((s² + s_rest²)/2)
 
     >>> standardised([3.0, 1.0], [1.0, 0.0], [2.0, 0.0], [1.0, 0.0]).tolist()
     [1.0, 10.0]

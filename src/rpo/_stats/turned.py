@@ -1,4 +1,4 @@
-"""Labels of classes: how many are wrong, and what a domain's own prevalence explains."""
+"""Wrong class labels: the share of turned labels by group, and recalibration to each domain's prevalence."""
 
 from typing import Any, NamedTuple
 
@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
-PRIOR = 2.25  # variance of a domain's own log odds before its labels are seen: one and a half, squared
+PRIOR = 2.25  # prior variance of a domain's log odds: 1.5 squared
 _STEPS = 50
 
 
@@ -19,13 +19,16 @@ class Rates(NamedTuple):
 
 
 class Recalibration(NamedTuple):
-    """One slope for all rows, and log odds of every domain's own, `(E, C)`."""
+    """One slope for all rows, and the log odds of each domain, `(E, C)`."""
 
     slope: float
     own: Array
 
     def __call__(self, probability: ArrayLike, domain: NDArray[np.intp]) -> Array:
-        """p_ic ∝ exp(t log p_ic + b_{e(i)c})."""
+        """Recalibrate probabilities.
+
+        p_ic ∝ exp(t log p_ic + b_{e(i)c})
+        """
         return softmax(self.slope * _logs(probability) + self.own[domain])
 
 
@@ -37,23 +40,23 @@ def _logs(probability: ArrayLike) -> Array:
 def recalibrated(
     probability: ArrayLike, label: ArrayLike, domain: ArrayLike, n_domains: int, weight: ArrayLike | None = None
 ) -> tuple[Array, Array]:
-    r"""p_ic ∝ exp(t log p_ic + b_{e(i)c}): one slope t for all rows, log odds b_e of every domain's own, Σ_c b_ec = 0.
+    r"""Fit a recalibration; return the recalibrated probabilities, and the log odds b of the domains, `(E, C)`.
 
-    Returns p and b, `(E, C)`.
+        p_ic ∝ exp(t log p_ic + b_{e(i)c}),  with one slope t, and Σ_c b_ec = 0
 
     >>> p = np.full((400, 2), 0.5)
     >>> y = np.r_[np.tile([0, 0, 0, 1], 50), np.tile([0, 1], 100)]
     >>> recalibrated(p, y, np.repeat([0, 1], 200), 2)[0][[0, -1], 1].round(2)
     array([0.25, 0.5 ])
     """
-    found = recalibration(probability, label, domain, n_domains, weight)
-    return found(probability, np.asarray(domain)), found.own
+    fit = recalibration(probability, label, domain, n_domains, weight)
+    return fit(probability, np.asarray(domain)), fit.own
 
 
 def recalibration(
     probability: ArrayLike, label: ArrayLike, domain: ArrayLike, n_domains: int, weight: ArrayLike | None = None
 ) -> Recalibration:
-    """Slope and log odds by Newton's steps on the likelihood, with a normal prior on b of variance 2.25."""
+    """Fit slope and log odds by Newton's method, with a normal prior on the log odds of variance 2.25."""
     log = _logs(probability)
     y, e = np.asarray(label), np.asarray(domain)
     n, classes = log.shape
@@ -66,7 +69,7 @@ def recalibration(
         gap = truth - p
         pull = np.column_stack([np.bincount(e, w * gap[:, c], n_domains) for c in range(classes)]) - own / PRIOR
         curve = np.column_stack([np.bincount(e, w * p[:, c] * (1 - p[:, c]), n_domains) for c in range(classes)])
-        # The classes' pulls add up: a full step in each of two classes would be a double one.
+        # The steps of the classes add up: a full step in each of two classes would be a double one.
         step = pull / (curve + 1 / PRIOR) * ((classes - 1) / classes)
         own = own + np.clip(step, -2.0, 2.0)
         own -= own.mean(1, keepdims=True)
@@ -81,7 +84,7 @@ def recalibration(
 
 
 def softmax(score: Array) -> Array:
-    """exp(s_c)/Σ exp(s_c), safely.
+    """Compute the softmax of each row, without overflow.
 
     >>> softmax(np.array([[0.0, 0.0]])).tolist()
     [[0.5, 0.5]]
@@ -93,7 +96,9 @@ def softmax(score: Array) -> Array:
 def turned(
     probability: ArrayLike, label: ArrayLike, group: ArrayLike, n_groups: int, weight: ArrayLike | None = None
 ) -> Rates:
-    r"""ε̂_g = Σ_i d_i·(y_i − p_i)/Σ_i ‖d_i‖², d_c = (1 − C p_c)/(C − 1): the share of labels turned into another class.
+    r"""Estimate the share of labels of each group that were turned into another class.
+
+        ε̂_g = Σ_i d_i·(y_i − p_i)/Σ_i ‖d_i‖²,  d_c = (1 − C p_c)/(C − 1)
 
     Labels turned at rate ε have probabilities p + ε d, whatever p is, so prevalence does not enter. For two classes it
     is Σ[(y − p)² − p(1 − p)]/Σ(1 − 2p)². Variance Σ dᵀ(diag p − ppᵀ)d/(Σ‖d‖²)². A group without rows has NaN and ∞.
@@ -111,7 +116,7 @@ def turned(
 
 
 def turned_terms(p: Array, label: NDArray[Any]) -> tuple[Array, Array, Array]:
-    """Of each row d·(y − p), dᵀ(diag p − ppᵀ)d and ‖d‖²: sums of these are all that a rate needs.
+    """Compute each row's terms d·(y − p), dᵀ(diag p − ppᵀ)d and ‖d‖²; a rate needs only their sums.
 
     >>> [float(term[0]) for term in turned_terms(np.array([[1.0, 0.0]]), np.array([1]))]
     [2.0, 0.0, 2.0]
@@ -124,19 +129,19 @@ def turned_terms(p: Array, label: NDArray[Any]) -> tuple[Array, Array, Array]:
 
 
 def turned_of(score: NDArray[Any], spread: NDArray[Any], length: NDArray[Any]) -> Rates:
-    """The rate of each group, from sums over its rows.
+    """Compute the rate of each group from sums over its rows.
 
     >>> turned_of(np.array([4.0]), np.array([1.0]), np.array([20.0])).rate
     array([0.2])
     """
-    some = length > 1e-9
-    safe = np.where(some, length, 1.0)
-    rate = np.where(some, score / safe, np.nan)
-    return Rates(rate, np.maximum(np.where(some, spread / safe**2, np.inf), 1e-12))
+    known = length > 1e-9
+    safe = np.where(known, length, 1.0)
+    rate = np.where(known, score / safe, np.nan)
+    return Rates(rate, np.maximum(np.where(known, spread / safe**2, np.inf), 1e-12))
 
 
 def rest_of(rates: Rates) -> Rates:
-    """The rate of all other groups together, for each group.
+    """Compute, for each group, the rate of all other groups together.
 
     >>> rest_of(Rates(np.array([0.0, 0.0, 0.3]), np.array([0.01, 0.01, 0.01]))).rate.round(2)
     array([0.15, 0.15, 0.  ])

@@ -1,7 +1,4 @@
-"""Columns as numbers: what is learned of each is plain data, and scikit-learn's transformers are built from it.
-
-A transformer built from constants needs no pickle to be saved: the constants are the JSON of the model folder.
-"""
+"""Columns as numbers: what is learned of each is plain data, the JSON of the model folder."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -226,9 +223,7 @@ def check_reach(numbers: Array, name: str) -> None:
 
 
 def transform(frame: pd.DataFrame, columns: Sequence[Column], room: Room = np.empty) -> Array:
-    """The numbers of all columns, by scikit-learn's imputer, indicator and one-hot encoder; shape (rows, numbers).
-
-    A few columns after another, into the array that `room` makes: in memory, or in a file.
+    """Return the numbers of all columns, `(rows, numbers)`, in the array that `room` makes: in memory, or in a file.
 
     >>> plan = [Column(name="age", kind="number", fill=4.0, gaps=True)]
     >>> transform(pd.DataFrame({"age": [3.0, None]}), plan).tolist()
@@ -238,37 +233,26 @@ def transform(frame: pd.DataFrame, columns: Sequence[Column], room: Room = np.em
     place = 0
     for first in range(0, len(columns), AT_ONCE):
         few = columns[first : first + AT_ONCE]
-        numbers, encoder = np.column_stack([typed(frame[column.name], column) for column in few]), transformer(few)
+        values = [typed(frame[column.name], column) for column in few]
         width = len(names_of(few)[0])
-        for some in blocks(len(made)):
-            made[some, place : place + width] = encoder.fit_transform(numbers[some])
+        for rows in blocks(len(made)):
+            pairs = zip(values, few, strict=True)
+            made[rows, place : place + width] = np.hstack([expand(column[rows], about) for column, about in pairs])
         place += width
     return made
 
 
-def transformer(columns: Sequence[Column]) -> Any:
-    """scikit-learn's `ColumnTransformer` with everything that was learned given as constants.
+def expand(values: Array, column: Column) -> Array:
+    """Return what typed values become: filled, with a column that marks gaps, or with a column for each category.
 
-    >>> transformer([Column(name="age", kind="number")]).transformers[0][0]
-    '0 age'
+    >>> expand(np.array([1.0, -1.0]), Column(name="c", kind="category", categories=("a", "b"))).tolist()
+    [[0.0, 1.0], [0.0, 0.0]]
     """
-    from sklearn.compose import ColumnTransformer
-    from sklearn.impute import MissingIndicator, SimpleImputer
-    from sklearn.preprocessing import OneHotEncoder
-
-    steps: list[tuple[str, Any, list[int]]] = []
-    for place, column in enumerate(columns):
-        title = f"{place} {column.name}".replace("__", " ")  # scikit-learn keeps the double underscore for itself
-        if column.kind == "category":
-            known = [np.arange(len(column.categories), dtype=np.float64)]
-            encoder = OneHotEncoder(categories=known, handle_unknown="ignore", sparse_output=False)
-            steps.append((title, encoder, [place]))
-            continue
-        imputer = SimpleImputer(strategy="constant", fill_value=column.fill, keep_empty_features=True)
-        steps.append((title, imputer, [place]))
-        if column.gaps:
-            steps.append((f"{title} missing", MissingIndicator(features="all"), [place]))
-    return ColumnTransformer(steps, sparse_threshold=0.0)
+    if column.kind == "category":
+        return np.asarray(values[:, None] == np.arange(len(column.categories)), dtype=np.float64)
+    gaps = np.isnan(values)
+    filled = np.where(gaps, column.fill, values)
+    return np.column_stack([filled, gaps] if column.gaps else [filled])
 
 
 def names_of(columns: Sequence[Column]) -> tuple[list[str], list[int]]:

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rpo._stats.ridge import Array
-from rpo._table.columns import Column, LeftOut, check_reach, learn, transform, typed
+from rpo._table.columns import Column, LeftOut, check_reach, expand, learn, typed
 from rpo.exceptions import InputError
 
 REPEATED = 10  # times as many rows as there are, at most, where weights are whole numbers
@@ -34,7 +34,7 @@ def columns_of(frame: pd.DataFrame) -> tuple[tuple[Column, ...], tuple[LeftOut, 
 
 
 def numbers(frame: pd.DataFrame, columns: Sequence[Column]) -> Array:
-    """The columns as numbers, `(rows, numbers)`.
+    """Return the numbers of checked columns, `(rows, numbers)`.
 
     >>> numbers(pd.DataFrame({"a": [1.0, 2.0]}), [Column(name="a", kind="number")]).tolist()
     [[1.0], [2.0]]
@@ -43,10 +43,7 @@ def numbers(frame: pd.DataFrame, columns: Sequence[Column]) -> Array:
     for column in columns:
         values = typed(frame[column.name], column)
         check_reach(values, column.name)
-        if column.kind == "category" or column.gaps:
-            made.append(transform(frame[[column.name]], [column]))
-        else:
-            made.append(np.where(np.isnan(values), column.fill, values)[:, None])
+        made.append(expand(values, column))
     return np.hstack(made)
 
 

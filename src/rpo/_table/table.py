@@ -1,8 +1,8 @@
 """A table with its roles: target, domain, strata and features checked, the task recognised, columns as numbers."""
 
 import difflib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -34,7 +34,7 @@ MOST_DOMAINS = 2_000
 # Whole numbers with at most this many values are taken for classes, unless the user says otherwise.
 FEW_VALUES = 10
 WITHOUT_DOMAIN = "all"
-MOST_WEIGHT = 1e9  # a weight counts rows
+BY_ROW = ("X", "y", "domains", "row", "unit", "time", "item", "truth", "weight")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,9 @@ class Table:
     """Rows ready for training, and what was done to get there.
 
     `y` holds numbers for a regression and class names for a classification; `row` is each row's number in the table
-    as it came, from 1; `notes` say in plain words what was recognised, left out or filled.
+    as it came, from 1; `notes` say in plain words what was recognised, left out or filled. `unit` is what was measured
+    repeatedly, `time` orders rows, `item` is what several sources labelled, `truth` the target where it is known
+    (all four as they came), and `weight` counts rows; None where the table has no such column.
     """
 
     frame: pd.DataFrame = field(repr=False)
@@ -57,11 +59,39 @@ class Table:
     strata: NamedStrata | None
     notes: tuple[str, ...]
     left_out: tuple[LeftOut, ...] = ()
+    unit: NDArray[Any] | None = field(default=None, repr=False)
+    time: NDArray[Any] | None = field(default=None, repr=False)
+    item: NDArray[Any] | None = field(default=None, repr=False)
+    truth: NDArray[Any] | None = field(default=None, repr=False)
+    weight: Array | None = field(default=None, repr=False)
 
     @property
     def names(self) -> list[str]:
         """The names of the columns of X."""
         return names_of(self.columns)[0]
+
+    @property
+    def index(self) -> "pd.Index[Any]":
+        """The index of the rows in the frame that was given."""
+        return self.frame.index
+
+    @property
+    def labels(self) -> "pd.Series[Any] | None":
+        """The domain of each row as it came, with its own type; None without a column of domains."""
+        return None if self.domain is None else self.frame[self.domain]
+
+    def rows(self, places: NDArray[Any]) -> "Table":
+        """Return the table of these rows alone, by their places or by a mask.
+
+        >>> table = pd.DataFrame({"y": range(20), "x": range(20), "who": ["a", "b"] * 10}, index=range(100, 120))
+        >>> few = prepare(table, target="y", unit="who").rows(np.array([3, 1]))
+        >>> few.y.tolist(), few.unit.tolist(), few.index.tolist()
+        ([3.0, 1.0], ['b', 'b'], [103, 101])
+        """
+        places = np.flatnonzero(places) if places.dtype == bool else places
+        arrays = {name: values[places] for name in BY_ROW if (values := getattr(self, name)) is not None}
+        strata = self.strata and NamedStrata(self.strata.labels[places], self.strata.names)
+        return replace(self, frame=self.frame.iloc[places], strata=strata, **arrays)
 
 
 def prepare(
@@ -70,6 +100,11 @@ def prepare(
     target: str,
     domain: str | None = None,
     strata: Sequence[str] = (),
+    unit: str | None = None,
+    time: str | None = None,
+    item: str | None = None,
+    truth: str | None = None,
+    weight: str | None = None,
     task: AskedTask = "auto",
     drop: Sequence[str] = (),
     category: Sequence[str] = (),
@@ -77,13 +112,17 @@ def prepare(
 ) -> Table:
     """Check the roles, recognise the task, and turn the other columns into numbers, in an array that `room` makes.
 
+    Columns with a role (`strata` aside) and those to `drop` are no features.
+
     >>> table = pd.DataFrame({"y": range(20), "x": range(20), "where": ["a", "b"] * 10})
     >>> ready = prepare(table, target="y", domain="where")
     >>> ready.task, ready.names, ready.notes[0]
     ('regression', ['x'], "the target 'y' is numeric: regression")
     """
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    _check_roles(frame, target, domain, strata, drop, category)
+    roles = {"unit": unit, "time": time, "item": item, "truth": truth, "weight": weight}
+    roles = {role: name for role, name in roles.items() if name is not None}
+    _check_roles(frame, target, domain, strata, drop, category, roles)
     notes: list[str] = []
     row = np.arange(1, len(frame) + 1)
     known = frame[target].notna().to_numpy()
@@ -97,14 +136,19 @@ def prepare(
     found, words = recognise(frame[target], target, task)
     y = target_values(frame[target], target, found)
     domains = domain_labels(frame, domain)
-    columns, left_out = _features(frame, target, domain, drop, category)
+    columns, left_out = _features(frame, {target, domain, *drop, *roles.values()}, category)
     gaps = [column.name for column in columns if column.gaps]
     notes = [words, *notes, *(f"column {out.name!r} was dropped: {out.reason}" for out in left_out)]
     if gaps:
         notes.append(f"missing values were filled with the median and marked in an indicator column: {_quoted(gaps)}")
     named = strata_from_columns(frame[list(strata)].reset_index(drop=True)) if strata else None
     X = transform(frame, columns, room)
-    return Table(frame, X, y, domains, row, tuple(columns), target, domain, found, named, tuple(notes), tuple(left_out))
+    arrays = {
+        role: column_weights(frame, name) if role == "weight" else frame[name].to_numpy()
+        for role, name in roles.items()
+    }
+    about = tuple(columns), target, domain, found, named, tuple(notes), tuple(left_out)
+    return Table(frame, X, y, domains, row, *about, **arrays)
 
 
 def recognise(values: "pd.Series[Any]", name: str, asked: AskedTask = "auto") -> tuple[Task, str]:
@@ -194,36 +238,25 @@ def domain_labels(frame: pd.DataFrame, domain: str | None) -> NDArray[Any]:
     return labels
 
 
-def check_moments(y: NDArray[Any]) -> None:
-    """Refuse a target of dates or durations, which NumPy would turn into odd numbers.
+def column_weights(frame: pd.DataFrame, name: str) -> Array:
+    """Return a column as weights of the rows.
 
-    >>> check_moments(np.array(["2020-01-31"], dtype="M8[D]"))
-    Traceback (most recent call last):
-    rpo.exceptions.InputError: the target has type datetime64[D]: convert it to numbers or classes first
+    >>> column_weights(pd.DataFrame({"w": ["1", "2.5"]}), "w").tolist()
+    [1.0, 2.5]
     """
-    if y.dtype.kind in "mM":
-        raise InputError(f"the target has type {y.dtype}: convert it to numbers or classes first")
-
-
-def check_weight(weight: NDArray[np.float64]) -> None:
-    """Refuse weights of rows that sums of rows cannot hold.
-
-    >>> check_weight(np.array([1.0, 1e30]))
-    Traceback (most recent call last):
-    rpo.exceptions.InputError: sample_weight ranges from 1 to 1e+30: rescale it to lie between 1e-09 and 1e+09, or zero
-    """
-    used = weight[weight > 0]
-    if len(used) and (used.max() > MOST_WEIGHT or used.min() < 1 / MOST_WEIGHT):
-        raise InputError(
-            f"sample_weight ranges from {used.min():.3g} to {used.max():.3g}: "
-            f"rescale it to lie between {1 / MOST_WEIGHT:g} and {MOST_WEIGHT:g}, or zero"
-        )
+    weight = typed(frame[name], Column(name=name, kind="number"))
+    bad = int((~(np.isfinite(weight) & (weight >= 0))).sum())
+    if bad:
+        raise InputError(f"the weight {name!r} is missing, negative or not a number in {bad} rows: correct them")
+    if not weight.any():
+        raise InputError(f"the weight {name!r} is zero in every row: at least one must be positive")
+    return weight
 
 
 def _features(
-    frame: pd.DataFrame, target: str, domain: str | None, drop: Sequence[str], category: Sequence[str]
+    frame: pd.DataFrame, aside: Container[str | None], category: Sequence[str]
 ) -> tuple[list[Column], list[LeftOut]]:
-    used = [name for name in frame.columns if name not in {target, domain, *drop}]
+    used = [name for name in frame.columns if name not in aside]
     learned = [learn(frame[name], name, category=name in category) for name in used]
     columns = [column for column in learned if isinstance(column, Column)]
     left_out = [column for column in learned if isinstance(column, LeftOut)]
@@ -242,12 +275,14 @@ def _check_roles(
     strata: Sequence[str],
     drop: Sequence[str],
     category: Sequence[str],
+    more: Mapping[str, str],
 ) -> None:
     if frame.columns.has_duplicates:
         twice = frame.columns[frame.columns.duplicated()][0]
         raise InputError(f"the table has the column {twice!r} more than once: rename one of them")
     roles = {"--target": [target], "--domain": [] if domain is None else [domain]}
     roles |= {"--strata": list(strata), "--drop": list(drop), "--category": list(category)}
+    roles |= {f"--{role}": [name] for role, name in more.items()}
     for option, names in roles.items():
         for name in names:
             if name not in frame.columns:
@@ -256,6 +291,8 @@ def _check_roles(
                 raise InputError(f"the table has no column {name!r} ({option}): {hint}")
     if target in (domain, *strata):
         raise InputError(f"{target!r} is the target: it cannot also be the domain or define strata")
+    for role in (role for role, name in more.items() if name == target):
+        raise InputError(f"{target!r} is the target: it cannot also be the {role}")
 
 
 def _quoted(names: Iterable[str]) -> str:

@@ -1,9 +1,10 @@
-"""The `rpo` command: one file a command, nothing heavy imported before a command runs."""
+"""The `rpo` command: one file per command; nothing heavy is imported before a command runs."""
 
 import re
 import sys
 import warnings
 from importlib.metadata import entry_points, version
+from importlib.util import find_spec
 from inspect import cleandoc
 from typing import Annotated
 
@@ -11,7 +12,7 @@ import typer
 
 from rpo._io import printable, words_of
 from rpo.cli import check, compare, fit, methods, predict, quality
-from rpo.cli.options import shortened
+from rpo.cli.console import shorten
 from rpo.exceptions import InputError, TrainingError
 
 MOST_WORDS = 200
@@ -33,7 +34,7 @@ app.command()(methods.methods)
 
 
 def flowing(text: str) -> str:
-    r"""A help text whose paragraphs fit any width, with `rpo[real]` as it is: Rich would take that for markup.
+    r"""Join the lines of each paragraph of a help text, and escape brackets such as those of `rpo[real]`.
 
     >>> print(flowing("One.\n\n[bold]Two[/bold] needs\nrpo[real].\n\n    rpo two\n"))
     One.
@@ -47,13 +48,15 @@ def flowing(text: str) -> str:
 
 
 def add_commands() -> None:
-    """Add the commands of other installed packages; of one that cannot be loaded, say so and go on."""
+    """Add the commands of other installed packages; print a note about those that cannot be loaded."""
     for entry in entry_points(group="rpo.commands"):
+        if find_spec(entry.module.partition(".")[0]) is None:
+            continue  # left out of this installation
         try:
             entry.load()(app)
         except Exception as error:
-            words = f"the commands of {entry.value.partition(':')[0]} cannot be loaded: {words_of(error, MOST_WORDS)}"
-            print(f"rpo: {shortened(printable(words))}", file=sys.stderr)
+            words = f"the commands of {entry.module} cannot be loaded: {words_of(error, MOST_WORDS)}"
+            print(f"rpo: {shorten(printable(words))}", file=sys.stderr)
 
 
 def let_help_flow(commands: typer.Typer) -> None:
@@ -69,8 +72,8 @@ add_commands()
 let_help_flow(app)
 
 
-def _say_version(asked: bool) -> None:
-    if asked:
+def _say_version(wanted: bool) -> None:
+    if wanted:
         print(f"rpo {version('rpo')}")
         raise typer.Exit
 
@@ -90,9 +93,9 @@ UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h: the fault is in the program
 def main() -> None:
     """Run the command line; bad input is one line on standard error and exit code 2.
 
-    What nobody foresaw is one line too, with exit code 70 and the name of the file that holds the traceback.
+    Unexpected errors are one line, too, with exit code 70 and the name of the file with the traceback.
     """
-    # Of classes with few rows each scikit-learn says that they may be numbers; ours says so once, where they are read.
+    # scikit-learn warns that classes with few rows may be numbers; our reader says so once.
     warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%", UserWarning)
     try:
         app()
@@ -106,12 +109,12 @@ def main() -> None:
 
 
 def _stop(line: str, code: int) -> None:
-    print(f"rpo: {shortened(printable(line))}", file=sys.stderr)
+    print(f"rpo: {shorten(printable(line))}", file=sys.stderr)
     sys.exit(code)
 
 
 def _details() -> str:
-    """A new file with the traceback of what is being handled, the command and the versions: all a report needs."""
+    """Write the traceback, the command and the versions to a new file, for a report; return its name."""
     import platform
     import shlex
     import tempfile

@@ -5,24 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rpo.cli.options import (
-    Cluster,
-    DataPath,
-    Encoding,
-    Jobs,
-    Json,
-    Report,
-    SkipBad,
-    check_report,
-    echo_json,
-    opened,
-    origin,
-    records,
-    run_by,
-    say,
-    say_notes,
-    show,
-)
+from rpo.cli import options as o
+from rpo.cli.console import echo_json, origin, records, say, say_notes, show
 from rpo.cli.quality import page_json
 
 if TYPE_CHECKING:
@@ -37,13 +21,13 @@ SHOWN = 10
 
 def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Model folder written by `rpo fit`.")],
-    table: DataPath,
-    report: Report = None,
-    encoding: Encoding = "utf-8",
-    skip_bad: SkipBad = False,
-    jobs: Jobs = None,
-    cluster: Cluster = None,
-    as_json: Json = False,
+    table: o.DataPath,
+    report: o.Report = None,
+    encoding: o.Encoding = "utf-8",
+    skip_bad: o.SkipBad = False,
+    jobs: o.Jobs = None,
+    cluster: o.Cluster = None,
+    as_json: o.Json = False,
 ) -> None:
     """Check whether a model can be trusted on a new table: as usual, careful, or outside its training data.
 
@@ -63,55 +47,55 @@ def check(
     """
 
     from rpo._io import check_not_input
-    from rpo._models.checking import check as checked
+    from rpo._models.checking import check as check_model
     from rpo._models.table_files import load_model
     from rpo._table.dataset import Dataset
 
-    check_report(report)
+    o.check_report(report)
     check_not_input(report, "--report", Path(table))
     model = load_model(folder)
-    frame = opened(table, encoding=encoding, skip_bad=skip_bad, all_rows=False)
+    frame = o.open_table(table, encoding=encoding, skip_bad=skip_bad, all_rows=False)
     if isinstance(frame, Dataset):
         from rpo._models.checking import check_dataset
 
-        with run_by(None, jobs, cluster, skip_bad) as running:
-            found = check_dataset(model, frame, running)
+        with o.open_run(None, jobs, cluster, skip_bad) as running:
+            result = check_dataset(model, frame, running)
     else:
-        found = checked(model, frame)
+        result = check_model(model, frame)
     about = origin(Path(table), 0)
-    judged = None
+    judgement = None
     if report is not None:
         from rpo._report import write_report
 
-        judged = None if isinstance(frame, Dataset) else _quality(model, frame)
-        write_report(judged, report, title=Path(table).name, check=found, about=about)
+        judgement = None if isinstance(frame, Dataset) else _quality(model, frame)
+        write_report(judgement, report, title=Path(table).name, check=result, about=about)
     if as_json:
-        echo_json({"about": about, **as_dict(found), **page_json(report, judged)})
+        echo_json({"about": about, **as_dict(result), **page_json(report, judgement)})
         return
-    say_notes(found.notes)
-    for sentence in found.summary:
+    say_notes(result.notes)
+    for sentence in result.summary:
         say(sentence)
-    if len(found.domains) > 1:
+    if len(result.domains) > 1:
         columns = ["domain", "rows", "verdict", "p shift", "outside", "nearest", "expected error"]
-        columns += [name for name in ("error", "p error", "p") if name in found.domains]
-        show(found.domains.head(SHOWN), columns, "Domains, those to be careful with first", len(found.domains))
+        columns += [name for name in ("error", "p error", "p") if name in result.domains]
+        show(result.domains.head(SHOWN), columns, "Domains, those to be careful with first", len(result.domains))
     else:
-        parts = [name for name in ("level", "spread", "relation") if name in found.columns]
+        parts = [name for name in ("level", "spread", "relation") if name in result.columns]
         columns = ["column", *parts, "shifted", "mean", "training mean", "outside", "missing", "unseen"]
-        show(found.columns.head(SHOWN), columns, "Columns, those that stand out first", len(found.columns))
+        show(result.columns.head(SHOWN), columns, "Columns, those that stand out first", len(result.columns))
     if report is not None:
         typer.echo(f"The page is {report}.")
 
 
-def as_dict(found: "Check") -> dict[str, Any]:
-    """Everything that was found, as plain values."""
-    tables = {name: records(getattr(found, name)) for name in ("domains", "columns", "distances")}
-    words = {"verdict": found.verdict, "summary": list(found.summary), "notes": list(found.notes)}
-    return {**words, "task": found.task, "training_domains": found.training_domains, **tables}
+def as_dict(result: "Check") -> dict[str, Any]:
+    """Convert a check to plain values."""
+    tables = {name: records(getattr(result, name)) for name in ("domains", "columns", "distances")}
+    words = {"verdict": result.verdict, "summary": list(result.summary), "notes": list(result.notes)}
+    return {**words, "task": result.task, "training_domains": result.training_domains, **tables}
 
 
 def _quality(model: "TableModel", frame: "pd.DataFrame") -> "Quality | None":
-    """The judgement of a table that has the target, for the rest of the page; None if it cannot be judged."""
+    """Judge a table that has the target, for the rest of the page; return None if it cannot be judged."""
     from rpo._quality import judge
     from rpo._table import prepare
     from rpo.exceptions import InputError

@@ -5,31 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from rpo.cli.options import (
-    AskedTask,
-    Category,
-    Cluster,
-    Domain,
-    Drop,
-    Encoding,
-    Grouping,
-    Json,
-    Plugin,
-    Report,
-    Steps,
-    Strata,
-    TablePath,
-    Target,
-    check_report,
-    echo_json,
-    load_plugins,
-    names_in,
-    origin,
-    records,
-    say,
-    say_notes,
-    show,
-)
+from rpo.cli import options as o
+from rpo.cli.console import echo_json, origin, records, say, say_notes, show
 from rpo.cli.quality import page_json
 
 STOPPED = 130  # the exit code of a command that Ctrl-C ended
@@ -38,36 +15,36 @@ MOST_COLUMNS = 5
 
 
 def compare(
-    table: TablePath,
-    target: Target,
-    domain: Domain,
+    table: o.TablePath,
+    target: o.Target,
+    domain: o.Domain,
     methods: Annotated[
         list[str] | None,
         typer.Option("--methods", "-m", help="Further methods to compare, separated by commas; may be repeated."),
     ] = None,
     every_method: Annotated[bool, typer.Option("--all", help="Compare all methods that `rpo methods` lists.")] = False,
     seeds: Annotated[int, typer.Option(help="Number of seeds for networks.")] = 3,
-    plugin: Plugin = None,
-    strata: Strata = None,
-    grouping: Grouping = "auto",
-    task: AskedTask = "auto",
-    report: Report = None,
-    drop: Drop = None,
-    category: Category = None,
-    encoding: Encoding = "utf-8",
-    steps: Steps = 400,
+    plugin: o.Plugin = None,
+    strata: o.Strata = None,
+    grouping: o.Grouping = "auto",
+    task: o.AskedTask = "auto",
+    report: o.Report = None,
+    drop: o.Drop = None,
+    category: o.Category = None,
+    encoding: o.Encoding = "utf-8",
+    steps: o.Steps = 400,
     selection: Annotated[
         str, typer.Option(help="How hyper-parameters are selected: validation, irm or formula.")
     ] = "validation",
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", help="Number of worker processes. (default: one per core)")
     ] = None,
-    cluster: Cluster = None,
+    cluster: o.Cluster = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for finished runs. (default: out/compare-NAME)")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be run, and exit.")] = False,
-    as_json: Json = False,
+    as_json: o.Json = False,
 ) -> None:
     """Hold out every domain in turn, and report in plain words what helps on this table.
 
@@ -94,8 +71,8 @@ def compare(
     from rpo._compare import planned
     from rpo._table.reading import read_table
 
-    load_plugins(plugin)
-    check_report(report)
+    o.load_plugins(plugin)
+    o.check_report(report)
     frame = read_table(table, encoding=encoding)
     asked: dict[str, Any] = {
         "target": target,
@@ -106,8 +83,8 @@ def compare(
         "methods": [name for one in methods or () for name in one.split(",")],
         "every_method": every_method,
         "seeds": seeds,
-        "drop": names_in(drop, frame.columns),
-        "category": names_in(category, frame.columns),
+        "drop": o.names_in(drop, frame.columns),
+        "category": o.names_in(category, frame.columns),
         "steps": steps,
         "selection": selection,
         "out": out or Path(f"out/compare-{table.name.split('.')[0]}"),

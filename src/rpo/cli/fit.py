@@ -9,37 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rpo.cli.options import (
-    AskedTask,
-    Category,
-    Cluster,
-    DataPath,
-    Drop,
-    Encoding,
-    FitAllRows,
-    Grouping,
-    Jobs,
-    Json,
-    MaybeDomain,
-    Plugin,
-    Report,
-    SampleRows,
-    Seed,
-    SkipBad,
-    Strata,
-    Target,
-    check_report,
-    echo_json,
-    load_plugins,
-    names_in,
-    opened,
-    origin,
-    records,
-    run_by,
-    say,
-    say_notes,
-    show,
-)
+from rpo._learners import NAMED
+from rpo.cli import options as o
+from rpo.cli.console import echo_json, origin, records, say, say_notes, show
 from rpo.cli.quality import page_json
 
 if TYPE_CHECKING:
@@ -50,21 +22,19 @@ if TYPE_CHECKING:
     from rpo._table import Table
 
 SHOWN = 10
-USUAL = 0.9  # the level that a sentence about intervals is about, if it can be had
+USUAL = 0.9  # highest level of the intervals that are reported
 
 
 def fit(
-    table: DataPath,
-    target: Target,
-    domain: MaybeDomain = None,
-    strata: Strata = None,
+    table: o.DataPath,
+    target: o.Target,
+    domain: o.MaybeDomain = None,
+    strata: o.Strata = None,
     method: Annotated[
         str,
-        typer.Option(
-            "--method", "-m", help="Learner: auto, linear, trees, network, or a method that `rpo methods` lists."
-        ),
+        typer.Option("--method", "-m", help=f"Learner: {', '.join(NAMED)}, or a method that `rpo methods` lists."),
     ] = "auto",
-    plugin: Plugin = None,
+    plugin: o.Plugin = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write the model to.")] = Path("model"),
     weight: Annotated[str | None, typer.Option(help="Column with sample weights.")] = None,
     identifier: Annotated[
@@ -77,27 +47,27 @@ def fit(
             help="For two classes: predict the second if its probability is at least this. (default: the likelier)"
         ),
     ] = None,
-    grouping: Grouping = "auto",
-    task: AskedTask = "auto",
-    report: Report = None,
-    drop: Drop = None,
-    category: Category = None,
-    encoding: Encoding = "utf-8",
-    sample_rows: SampleRows = 200_000,
-    all_rows: FitAllRows = False,
-    skip_bad: SkipBad = False,
-    jobs: Jobs = None,
-    cluster: Cluster = None,
+    grouping: o.Grouping = "auto",
+    task: o.AskedTask = "auto",
+    report: o.Report = None,
+    drop: o.Drop = None,
+    category: o.Category = None,
+    encoding: o.Encoding = "utf-8",
+    sample_rows: o.SampleRows = 200_000,
+    all_rows: o.FitAllRows = False,
+    skip_bad: o.SkipBad = False,
+    jobs: o.Jobs = None,
+    cluster: o.Cluster = None,
     steps: Annotated[
         int | None, typer.Option(help="Number of training steps, for a method that `rpo methods` lists.", min=1)
     ] = None,
-    seed: Seed = 0,
+    seed: o.Seed = 0,
     checkpoint: Annotated[
         Path | None,
         typer.Option(help="Folder for checkpoints: the same command continues an interrupted training."),
     ] = None,
     every: Annotated[float, typer.Option(help="Seconds between checkpoints.", min=0)] = 60.0,
-    as_json: Json = False,
+    as_json: o.Json = False,
 ) -> None:
     """Fit a model for unseen domains, and save it to a folder.
 
@@ -123,7 +93,6 @@ def fit(
 
     import numpy as np
 
-    from rpo._learners.learners import NAMED
     from rpo._mapped import on_disk
     from rpo._models.table_files import save_model
     from rpo._models.table_model import fit_table, weights_of
@@ -133,8 +102,8 @@ def fit(
     from rpo._table.reading import is_dataset, many_rows
     from rpo.exceptions import InputError
 
-    load_plugins(plugin)
-    check_report(report)
+    o.load_plugins(plugin)
+    o.check_report(report)
     check_place(out)
     if method in NAMED:
         if steps is not None or checkpoint is not None:
@@ -144,21 +113,21 @@ def fit(
         from rpo.methods import get_method
 
         get_method(method)
-    # Lines and trees, and the page, look at rows as they came: for them the whole table is read.
+    # Linear models, trees and the page need all columns as they are: for them the whole table is read.
     one_file = not is_dataset(table)
     large = many_rows(Path(table)) if report is None and method not in NAMED and one_file else None
     frame: Any = large
     if large is None:
-        frame = opened(table, encoding=encoding, skip_bad=skip_bad, all_rows=all_rows and cluster is None)
+        frame = o.open_table(table, encoding=encoding, skip_bad=skip_bad, all_rows=all_rows and cluster is None)
     aside = [name for name in (weight, identifier) if name is not None]
     roles: dict[str, Any] = {
         "target": target,
         "domain": domain,
         "strata": strata or (),
         "task": task,
-        "category": names_in(category, frame.columns),
+        "category": o.names_in(category, frame.columns),
     }
-    drop = names_in(drop, frame.columns)
+    drop = o.names_in(drop, frame.columns)
     if isinstance(frame, Dataset):
         from rpo._streaming import draw
 
@@ -166,13 +135,13 @@ def fit(
             from rpo._models.trees_on_cluster import check_all_rows, fit_to_all_rows
 
             check_all_rows(method)
-        with run_by(None, jobs, cluster, skip_bad) as running:
+        with o.open_run(None, jobs, cluster, skip_bad) as running:
             sample = draw(frame, **roles, drop=drop, aside=aside, seed=seed, rows=sample_rows, running=running)
         learned = () if all_rows else (sample.words,)
         ready = replace(sample.ready, notes=(*sample.ready.notes, *sample.notes, *learned))
     else:
         ready = prepare(frame, **roles, drop=[*drop, *aside], room=np.empty if large is None else on_disk)
-    with kept(checkpoint):
+    with hold_checkpoint(checkpoint):
         model = fit_table(
             ready,
             method=method,
@@ -189,11 +158,11 @@ def fit(
     if isinstance(frame, Dataset) and all_rows and cluster is not None:
         model = fit_to_all_rows(model, sample, cluster, weight=weight, seed=seed)
     save_model(model, out)
-    judged = None if report is None else _write_page(model, ready, report, grouping, Path(table), seed)
+    judgement = None if report is None else _write_page(model, ready, report, grouping, Path(table), seed)
     if as_json:
-        found = {"folder": str(out), "task": model.task, "rows": model.rows, "notes": list(model.notes)}
-        found |= _figures(model.estimator)
-        echo_json(found | page_json(report, judged))
+        answer = {"folder": str(out), "task": model.task, "rows": model.rows, "notes": list(model.notes)}
+        answer |= _figures(model.estimator)
+        echo_json(answer | page_json(report, judgement))
         return
     say_notes(model.notes)
     _show(model)
@@ -203,25 +172,25 @@ def fit(
 
 
 def _write_page(model: "TableModel", ready: "Table", report: Path, grouping: Any, table: Path, seed: int) -> "Quality":
-    """Write the page, with what the model showed if it is one of ours; the judgement on it."""
+    """Write the page, and return the judgement on it; a model of ours adds its expected error."""
     from rpo._models import QualityClassifier, QualityRegressor
     from rpo._quality import judge
     from rpo._report import write_report
 
     ours = isinstance(model.estimator, QualityRegressor | QualityClassifier)
-    judged = model.estimator.quality_ if ours else None
-    judged = judged or judge(ready, grouping=grouping, random_state=seed)
+    judgement = model.estimator.quality_ if ours else None
+    judgement = judgement or judge(ready, grouping=grouping, random_state=seed)
     fitted = model.estimator if ours else None
-    write_report(judged, report, title=table.name, model=fitted, about=origin(table, seed))
-    return judged
+    write_report(judgement, report, title=table.name, model=fitted, about=origin(table, seed))
+    return judgement
 
 
 def _figures(estimator: Any) -> dict[str, Any]:
-    """What to expect and what was decided, or the cells of RPO; as JSON."""
+    """Return the expected error and the decision, or the cells of RPO, as plain values."""
     if hasattr(estimator, "expected_error_"):
         tables = {"expected": "expected_error_", "decision": "decision_", "dropped": "dropped_"}
-        found = {name: records(getattr(estimator, place).reset_index()) for name, place in tables.items()}
-        return found | {"coverage": records(estimator.coverage_), "shares": estimator.shares_}
+        figures = {name: records(getattr(estimator, place).reset_index()) for name, place in tables.items()}
+        return figures | {"coverage": records(estimator.coverage_), "shares": estimator.shares_}
     cells = getattr(estimator, "quality_", None)
     return {"quality": None if cells is None else records(cells)}
 
@@ -238,23 +207,25 @@ def _show(model: "TableModel") -> None:
         if len(estimator.shares_) > 1:
             parts = ", ".join(f"{name} {100 * share:.0f} %" for name, share in used.items())
             say(f"The model combines {parts}.")
-        if words := interval_words(estimator.coverage_, model.task):
+        if words := describe_intervals(estimator.coverage_, model.task):
             say(words)
         return
     cells = getattr(estimator, "quality_", None)
-    if cells is not None and cells[["noise", "rho"]].nunique().max() > 1:  # else none is poorer than another
+    if cells is not None and cells[["noise", "rho"]].nunique().max() > 1:  # otherwise all are alike
         show(cells.head(SHOWN), tuple(cells.columns), "Domains and strata, lowest quality first", len(cells))
 
 
-def interval_words(held: "pd.DataFrame", task: str) -> str:
-    """What intervals of the highest usual level held of domains that did not count in them; nothing if none can be had.
+def describe_intervals(coverage: "pd.DataFrame", task: str) -> str:
+    """Describe in a sentence the coverage of intervals on held-out domains; empty if there are none.
+
+    The highest level up to 90 % is used.
 
     >>> import pandas as pd
     >>> row = {"level": 0.8, "size": 1.5, "covered": 0.83, "lowest": 0.61, "lowest_domain": "B"}
-    >>> interval_words(pd.DataFrame([row]), "regression")
+    >>> describe_intervals(pd.DataFrame([row]), "regression")
     '80 % intervals (typically ±1.5) contain 83 % of the rows of held-out domains; in the worst, B, 61 %.'
     """
-    usual = held[held["level"] <= USUAL]
+    usual = coverage[coverage["level"] <= USUAL]
     if not len(usual):
         return ""
     row = usual.iloc[-1]
@@ -262,7 +233,7 @@ def interval_words(held: "pd.DataFrame", task: str) -> str:
     what = f"{100 * row['level']:.0f} % intervals (typically ±{size})"
     if task == "classification":
         what = f"{100 * row['level']:.0f} % sets ({row['size']:.1f} classes on average)"
-    if "lowest" not in held:
+    if "lowest" not in coverage:
         return f"{what} contain {100 * row['covered']:.0f} % of the held-out rows."
     return (
         f"{what} contain {100 * row['covered']:.0f} % of the rows of held-out domains; in the worst, "
@@ -271,8 +242,8 @@ def interval_words(held: "pd.DataFrame", task: str) -> str:
 
 
 @contextmanager
-def kept(folder: Path | None) -> Iterator[None]:
-    """Hold the folder of a training's checkpoints; SIGTERM ends the process, inside a training or between two."""
+def hold_checkpoint(folder: Path | None) -> Iterator[None]:
+    """Lock the folder of a training's checkpoints; SIGTERM ends the process, inside a training or between two."""
     if folder is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""`rpo methods`: every method with what it does, what it fits, and what there is to tune; or all about one."""
+"""`rpo methods`: all methods with their task, summary and hyper-parameters; or everything about one."""
 
 import json
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from rpo._io import console, printable
-from rpo.cli.options import Plugin, load_plugins
+from rpo.cli import options as o
 
 if TYPE_CHECKING:
     from rpo.engine.method import Method
@@ -19,7 +19,7 @@ def methods(
     task: Annotated[
         Literal["regression", "classification"] | None, typer.Option(help="List only methods that support this task.")
     ] = None,
-    plugin: Plugin = None,
+    plugin: o.Plugin = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """List the methods, or explain one: its formula, hyper-parameters, reference and cost relative to ERM.
@@ -36,7 +36,7 @@ def methods(
 
         rpo methods --json
     """
-    load_plugins(plugin)
+    o.load_plugins(plugin)
     _say_what_is_broken()
     if name is not None:
         _explain(name, as_json)
@@ -66,15 +66,15 @@ def methods(
 
 
 def _say_what_is_broken() -> None:
-    """Installed packages with methods that could not be loaded, on standard error."""
-    from rpo.engine.plugins import installed
+    """Print, on standard error, which installed packages with methods could not be loaded."""
+    from rpo.engine.plugins import load_installed
 
-    for plugin, why in installed().items():
+    for plugin, why in load_installed().items():
         typer.echo(f"note: plugin {plugin!r} could not be loaded ({printable(why)})", err=True)
 
 
 def _explain(name: str, as_json: bool) -> None:
-    """All about one method, on the screen or as JSON."""
+    """Print everything about one method, as text or as JSON."""
     from rpo.engine.cost import step_cost
     from rpo.methods import get_method
 
@@ -88,7 +88,7 @@ def _explain(name: str, as_json: bool) -> None:
 
     out = console()
     out.print(Text(f"{name} ({' and '.join(entry['tasks'])}, version {entry['version']})", style="bold"))
-    # The line begins with the method's name as people write it.
+    # The line begins with the method's usual name.
     out.print(Text(entry["summary"]))
     for title, text in (("Formula", entry["formula"]), ("Reference", entry["reference"])):
         out.print(Text(f"\n{title}", style="bold"))
@@ -102,9 +102,9 @@ def _explain(name: str, as_json: bool) -> None:
 
 
 def _sentences(entry: dict[str, Any]) -> list[str]:
-    """What each hyper-parameter and option is, its default and its range."""
+    """Describe each hyper-parameter and option in a sentence, with default and range."""
     numbers = [
-        f"{name}: {value['words']} Default {default_words(value['default'])}, searched {value['range']}."
+        f"{name}: {value['words']} Default {format_default(value['default'])}, searched {value['range']}."
         for name, value in entry["hyperparameters"].items()
     ]
     options = [
@@ -115,24 +115,24 @@ def _sentences(entry: dict[str, Any]) -> list[str]:
     return numbers + options
 
 
-def default_words(value: float | None) -> str:
-    """A default as it is shown.
+def format_default(value: float | None) -> str:
+    """Format a default.
 
-    >>> default_words(0.01), default_words(None)
+    >>> format_default(0.01), format_default(None)
     ('0.01', 'by formula')
     """
     return "by formula" if value is None else format(value, "g")
 
 
 def entries() -> list[dict[str, Any]]:
-    """All methods as plain values: the table above, `--json` and the reference are made of these."""
+    """Return all methods as plain values, for the table, `--json` and the reference."""
     from rpo.methods import methods as registered
 
     return [_entry(method) for method in registered()]
 
 
 def _entry(method: "Method") -> dict[str, Any]:
-    """A method as plain values."""
+    """Convert a method to plain values."""
     tasks = [
         word for word, known in (("regression", "regression"), ("classification", "binary")) if known in method.tasks
     ]
@@ -157,7 +157,7 @@ def _entry(method: "Method") -> dict[str, Any]:
 
 def _tunable(entry: dict[str, Any]) -> list[str]:
     numbers = [
-        f"{name}: {default_words(value['default'])} ({value['range']})"
+        f"{name}: {format_default(value['default'])} ({value['range']})"
         for name, value in entry["hyperparameters"].items()
         if name != "lr"
     ]

@@ -1,22 +1,13 @@
-"""What the commands on a table share: their options, checks made before anything is computed, and printing."""
+"""Options shared by the commands on a table, early checks, and printing."""
 
-import json
-import re
-import shlex
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from importlib.metadata import version
-from math import isfinite
 from pathlib import Path
-from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rpo import _io as io
-from rpo._io import printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,13 +16,13 @@ if TYPE_CHECKING:
     from rpo._table.passes import Running
 
 
-def _reached(address: str | None) -> str | None:
-    """The address, once somebody answers there: known before anything is computed."""
+def _check_scheduler(address: str | None) -> str | None:
+    """Check that a scheduler answers, before anything is computed; return the address."""
     if address is None:
         return None
-    from rpo._cluster.scheduler import reached
+    from rpo._cluster.scheduler import check_scheduler
 
-    return reached(address)
+    return check_scheduler(address)
 
 
 Cluster = Annotated[
@@ -39,7 +30,7 @@ Cluster = Annotated[
     typer.Option(
         metavar="ADDRESS",
         help="Address of a Dask scheduler: run on that cluster instead of this machine.",
-        callback=_reached,
+        callback=_check_scheduler,
     ),
 ]
 DataPath = Annotated[
@@ -75,12 +66,6 @@ Jobs = Annotated[
 if TYPE_CHECKING:
     import pandas as pd
 
-WIDTH = 80  # columns of the narrowest terminal
-
-# Characters that steer a terminal, turn the direction of what follows, or are not seen at all.
-STEERING = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
-
-LONGEST = 480  # characters of a line that says something
 
 TablePath = Annotated[
     Path, typer.Argument(metavar="TABLE", help="A CSV, TSV or Parquet file; CSV and TSV also as .gz.")
@@ -126,7 +111,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables
 
 
 def load_plugins(names: Sequence[str] | None) -> None:
-    """Import what --plugin named."""
+    """Import the modules named by --plugin."""
     if names:
         from rpo.methods import load_plugin
 
@@ -135,7 +120,7 @@ def load_plugins(names: Sequence[str] | None) -> None:
 
 
 def check_report(report: Path | None) -> None:
-    """Refuse a page that cannot be written before anything is computed."""
+    """Raise an error, before anything is computed, if the page cannot be written."""
     from rpo.exceptions import InputError
 
     if report is None:
@@ -146,98 +131,18 @@ def check_report(report: Path | None) -> None:
         raise InputError(f"--report must end in .html, got {report}")
 
 
-def names_in(given: Sequence[str] | None, columns: Iterable[str]) -> list[str]:
-    """Names of columns as options give them, several in one if separated by commas.
+def names_in(options: Sequence[str] | None, columns: Iterable[str]) -> list[str]:
+    """Split options into names of columns; an option may hold several, separated by commas.
 
     >>> names_in(["a,b", "c, d"], ["a", "b", "c, d"])
     ['a', 'b', 'c, d']
     """
     known = {str(name) for name in columns}
-    return [name for one in given or () for name in ([one] if one in known else one.split(","))]
+    return [name for option in options or () for name in ([option] if option in known else option.split(","))]
 
 
-def origin(table: Path, seed: int) -> dict[str, str | int]:
-    """What a result was made of, and how to make it again."""
-    return {
-        "file": table.name,
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "command": shlex.join(["rpo", *sys.argv[1:]]),
-        "seed": seed,
-        "version": version("rpo"),
-    }
-
-
-def shortened(line: str) -> str:
-    """A line that names may have made long, without its middle: it begins with what is wrong and ends with what to do.
-
-    >>> len(shortened("x" * 5_000))
-    480
-    """
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 160]} … {line[-157:]}"
-
-
-def say(text: str, err: bool = False) -> None:
-    """A sentence, wrapped to 80 columns."""
-    typer.echo(fill(printable(text), WIDTH, break_on_hyphens=False), err=err)
-
-
-def say_notes(notes: Iterable[str]) -> None:
-    """What was recognised or left out, on standard error: it is no part of the result."""
-    for note in notes:  # a line each, however long: what reads them goes by lines
-        typer.echo(f"note: {shortened(printable(note))}", err=True)
-
-
-def show(table: "pd.DataFrame", columns: Sequence[str], title: str, total: int) -> None:
-    """A table in the terminal, its cells as text and never as markup."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    more = f" ({len(table)} of {total:,})" if total > len(table) else ""
-    drawn = Table(title=f"{title}{more}", title_justify="left")
-    for name in columns:
-        drawn.add_column(escape(name), justify="right" if table[name].dtype.kind in "iufI" else "left")
-    for values in table[list(columns)].itertuples(index=False):
-        drawn.add_row(*(escape(cell(value, name)) for name, value in zip(columns, values, strict=True)))
-    io.console().print(drawn)
-
-
-def cell(value: Any, column: str = "") -> str:
-    """A value as a table shows it; a column whose name begins with p holds probabilities."""
-    if value is True or value is False or type(value).__name__ == "bool":
-        return "yes" if value else ""
-    if isinstance(value, float):
-        if value != value:
-            return "–"
-        if column.split(" ")[0] == "p":
-            return io.p_text(value)
-        return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
-    return "–" if str(value) == "<NA>" else printable(str(value))
-
-
-def echo_json(value: Any) -> None:
-    """Print JSON that every reader takes: what is not finite is null, and no character steers the terminal."""
-    text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, indent=1)
-    typer.echo(STEERING.sub(lambda found: json.dumps(found[0])[1:-1], text))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(name): _plain(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    return value
-
-
-def records(table: "pd.DataFrame") -> list[dict[str, Any]]:
-    """The rows of a table as dictionaries; what is missing is null."""
-    rows: list[dict[str, Any]] = json.loads(table.to_json(orient="records", double_precision=10, date_format="iso"))
-    return rows
-
-
-def opened(table: str, *, encoding: str, skip_bad: bool, all_rows: bool) -> "pd.DataFrame | Dataset":
-    """The table in memory, or the dataset if it has so many rows that it is gone through in parts."""
+def open_table(table: str, *, encoding: str, skip_bad: bool, all_rows: bool) -> "pd.DataFrame | Dataset":
+    """Read the table into memory, or open it as a dataset if it is too large."""
     from rpo._table import reading
     from rpo._table.reading import is_dataset, read_table, rows_in
 
@@ -254,8 +159,8 @@ def opened(table: str, *, encoding: str, skip_bad: bool, all_rows: bool) -> "pd.
 
 
 @contextmanager
-def run_by(checkpoint: Path | None, jobs: int | None, cluster: str | None, skip_bad: bool) -> "Iterator[Running]":
-    """How passes over a dataset are made; the folder of finished parts is held meanwhile."""
+def open_run(checkpoint: Path | None, jobs: int | None, cluster: str | None, skip_bad: bool) -> "Iterator[Running]":
+    """Yield how passes over a dataset are run; the folder of finished parts is locked meanwhile."""
     from functools import partial
 
     from joblib import cpu_count

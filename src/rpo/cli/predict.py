@@ -6,14 +6,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from rpo.cli.options import STEERING, Encoding, Plugin, TablePath, echo_json, load_plugins, records, say_notes, show
+from rpo.cli import options as o
+from rpo.cli.console import STEERING, echo_json, records, say_notes, show
 
 SHOWN = 12
 
 
 def predict(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Model folder written by `rpo fit`.")],
-    table: TablePath,
+    table: o.TablePath,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="File to write (.csv, .tsv or .parquet). (default: print CSV)"),
@@ -31,8 +32,8 @@ def predict(
             "distributed domain effects."
         ),
     ] = "conformal",
-    encoding: Encoding = "utf-8",
-    plugin: Plugin = None,
+    encoding: o.Encoding = "utf-8",
+    plugin: o.Plugin = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of CSV.")] = False,
 ) -> None:
     """Predict every row of a table; missing columns and unseen categories are reported.
@@ -54,26 +55,30 @@ def predict(
     from rpo._table.reading import read_table, write_table
     from rpo.exceptions import InputError
 
-    load_plugins(plugin)
+    o.load_plugins(plugin)
     check_not_input(out, "--out", table)
     if interval is not None and not 0 < interval < 100:
         raise InputError(f"--interval must be between 0 and 100, such as 90, got {interval:g}")
     model = load_model(folder)
     frame = read_table(table, encoding=encoding)
     level = None if interval is None else interval / 100
-    found, notes = predict_table(model, frame, level=level, method=interval_method)
-    score = score_table(model, found, frame)
+    predictions, notes = predict_table(model, frame, level=level, method=interval_method)
+    score = score_table(model, predictions, frame)
     if out is not None:
-        write_table(found, out)
+        write_table(predictions, out)
     say_notes(notes)
     if as_json:
-        answer = {"notes": notes, "score": None if score is None else records(score), "predictions": records(found)}
+        answer = {
+            "notes": notes,
+            "score": None if score is None else records(score),
+            "predictions": records(predictions),
+        }
         echo_json(answer)
     elif out is None:
-        text = found.to_csv(index=False)
-        # What a file holds must not steer the terminal; to a file or a pipe it goes as it is.
+        text = predictions.to_csv(index=False)
+        # Control characters must not reach a terminal; a file or a pipe gets the text unchanged.
         typer.echo(STEERING.sub("?", text) if sys.stdout.isatty() else text, nl=False)
     else:
         if score is not None:
             show(score.head(SHOWN), tuple(score.columns), "Error of these predictions", len(score))
-        typer.echo(f"{len(found):,} predictions are in {out}.")
+        typer.echo(f"{len(predictions):,} predictions are in {out}.")

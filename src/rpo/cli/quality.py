@@ -6,36 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rpo.cli.options import (
-    AllRows,
-    AskedTask,
-    Category,
-    Checkpoint,
-    Cluster,
-    DataPath,
-    Drop,
-    Encoding,
-    Jobs,
-    Json,
-    MaybeDomain,
-    QualityGrouping,
-    Report,
-    SampleRows,
-    Seed,
-    SkipBad,
-    Strata,
-    Target,
-    check_report,
-    echo_json,
-    names_in,
-    opened,
-    origin,
-    records,
-    run_by,
-    say,
-    say_notes,
-    show,
-)
+from rpo._learners import NAMED
+from rpo.cli import options as o
+from rpo.cli.console import echo_json, origin, records, say, say_notes, show
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,12 +20,12 @@ TABLES = ("domains", "strata", "cells", "features", "slopes", "rows", "penalties
 
 
 def quality(
-    table: DataPath,
-    target: Target,
-    domain: MaybeDomain = None,
-    strata: Strata = None,
-    grouping: QualityGrouping = "auto",
-    task: AskedTask = "auto",
+    table: o.DataPath,
+    target: o.Target,
+    domain: o.MaybeDomain = None,
+    strata: o.Strata = None,
+    grouping: o.QualityGrouping = "auto",
+    task: o.AskedTask = "auto",
     unit: Annotated[
         str | None, typer.Option(help="Column that identifies what was measured repeatedly, such as a patient.")
     ] = None,
@@ -61,23 +34,23 @@ def quality(
         typer.Option(
             "--method",
             "-m",
-            help="Learner to judge rows by: auto, linear, trees, network, or a method that `rpo methods` lists.",
+            help=f"Learner to judge rows by: {', '.join(NAMED)}, or a method that `rpo methods` lists.",
         ),
     ] = "auto",
-    report: Report = None,
+    report: o.Report = None,
     rows_out: Annotated[Path | None, typer.Option(help="CSV file for the rows to look at first.")] = None,
     weights_out: Annotated[Path | None, typer.Option(help="CSV file for the weight of every row.")] = None,
-    drop: Drop = None,
-    category: Category = None,
-    encoding: Encoding = "utf-8",
-    sample_rows: SampleRows = 200_000,
-    all_rows: AllRows = False,
-    skip_bad: SkipBad = False,
-    jobs: Jobs = None,
-    cluster: Cluster = None,
-    checkpoint: Checkpoint = None,
-    seed: Seed = 0,
-    as_json: Json = False,
+    drop: o.Drop = None,
+    category: o.Category = None,
+    encoding: o.Encoding = "utf-8",
+    sample_rows: o.SampleRows = 200_000,
+    all_rows: o.AllRows = False,
+    skip_bad: o.SkipBad = False,
+    jobs: o.Jobs = None,
+    cluster: o.Cluster = None,
+    checkpoint: o.Checkpoint = None,
+    seed: o.Seed = 0,
+    as_json: o.Json = False,
 ) -> None:
     """Report which domains, groups, columns and rows of a table are of poor quality, and what to do first.
 
@@ -92,13 +65,12 @@ def quality(
         rpo quality 'visits/*.parquet' -t outcome -d hospital --checkpoint visits-parts --jobs 4
     """
     from rpo._io import check_not_input
-    from rpo._learners.learners import NAMED
     from rpo._quality import quality as judge
     from rpo._table.dataset import Dataset
     from rpo._table.reading import write_table
     from rpo.exceptions import InputError
 
-    check_report(report)
+    o.check_report(report)
     for path, option in ((report, "--report"), (rows_out, "--rows-out"), (weights_out, "--weights-out")):
         check_not_input(path, option, Path(table))
     if method not in NAMED:
@@ -107,75 +79,77 @@ def quality(
         get_method(method)
     if all_rows and cluster is not None:
         raise InputError("--all-rows uses the memory of this machine only: remove --cluster")
-    frame = opened(table, encoding=encoding, skip_bad=skip_bad, all_rows=all_rows)
+    frame = o.open_table(table, encoding=encoding, skip_bad=skip_bad, all_rows=all_rows)
     roles: dict[str, Any] = {
         "target": target,
         "domain": domain,
         "strata": strata or (),
         "task": task,
-        "drop": names_in(drop, frame.columns),
-        "category": names_in(category, frame.columns),
+        "drop": o.names_in(drop, frame.columns),
+        "category": o.names_in(category, frame.columns),
     }
     if isinstance(frame, Dataset):
         from rpo._streaming import draw, judge_dataset
 
-        for option, asked in (("--unit", unit), ("--weights-out", weights_out)):
-            if asked is not None:
+        for option, value in (("--unit", unit), ("--weights-out", weights_out)):
+            if value is not None:
                 raise InputError(f"{option} needs all rows in memory: add --all-rows, or remove the option")
-        with run_by(checkpoint, jobs, cluster, skip_bad) as running:
+        with o.open_run(checkpoint, jobs, cluster, skip_bad) as running:
             sample = draw(frame, **roles, seed=seed, rows=sample_rows, running=running)
-            found = judge_dataset(sample, grouping=grouping, estimator=method, seed=seed, running=running)
+            judgement = judge_dataset(sample, grouping=grouping, estimator=method, seed=seed, running=running)
     else:
         options: dict[str, Any] = {"grouping": grouping, "unit": unit, "estimator": method, "random_state": seed}
-        found = judge(frame, **roles, **options)
+        judgement = judge(frame, **roles, **options)
     about = origin(Path(table), seed)
     written = []
     if report is not None:
         from rpo._report import write_report
 
-        write_report(found, report, title=Path(table).name, about=about)
+        write_report(judgement, report, title=Path(table).name, about=about)
         written.append(f"The page is {report}.")
     if rows_out is not None:
         from rpo._report.page_rows import odd
 
-        write_table(odd(found), rows_out)
+        write_table(odd(judgement), rows_out)
         written.append(f"The rows to look at first are in {rows_out}.")
     if weights_out is not None:
-        write_table(weights(found), weights_out)
+        write_table(weights(judgement), weights_out)
         written.append(f"The weights of all rows are in {weights_out}.")
     if as_json:
-        echo_json({"about": about} | quality_json(found))
+        echo_json({"about": about} | quality_json(judgement))
         return
-    say_notes(found.table.notes)
-    show_quality(found)
-    if found.scope is not None:
-        say(found.scope.words)
+    say_notes(judgement.table.notes)
+    show_quality(judgement)
+    if judgement.scope is not None:
+        say(judgement.scope.words)
     for line in written:
         typer.echo(line)
 
 
-def weights(found: "Quality") -> "pd.DataFrame":
-    """The weight of every row of the table, in its order."""
+def weights(judgement: "Quality") -> "pd.DataFrame":
+    """Return the weight of every row of the table, in its order."""
     import numpy as np
     import pandas as pd
 
-    return pd.DataFrame({"row": np.arange(1, len(found.weight) + 1), "weight": found.weight})
+    return pd.DataFrame({"row": np.arange(1, len(judgement.weight) + 1), "weight": judgement.weight})
 
 
-def show_quality(found: "Quality") -> None:
-    """The sentences, then the worst of everything."""
+def show_quality(judgement: "Quality") -> None:
+    """Print the summary, then the worst domains, groups and rows."""
     from rpo._report.page_rows import odd
 
-    for sentence in found.summary:
+    for sentence in judgement.summary:
         say(sentence)
-    rows = odd(found)
-    noise = "noise" if found.task == "regression" else "wrong labels"
-    shown = found.domains.rename(columns={"n": "rows", "offset": "level", "noise": noise, "p": "p noisier"})
-    strata = found.strata.rename(columns={"stratum": "group of rows", "n": "rows", "noise": noise, "p": "p noisier"})
+    rows = odd(judgement)
+    noise = "noise" if judgement.task == "regression" else "wrong labels"
+    domains = judgement.domains.rename(columns={"n": "rows", "offset": "level", "noise": noise, "p": "p noisier"})
+    strata = judgement.strata.rename(
+        columns={"stratum": "group of rows", "n": "rows", "noise": noise, "p": "p noisier"}
+    )
     for title, table, columns in (
-        ("Domains, noisiest first", shown, ("domain", "rows", "level", noise, "p noisier", "noisy", "weight")),
+        ("Domains, noisiest first", domains, ("domain", "rows", "level", noise, "p noisier", "noisy", "weight")),
         ("Groups of rows, noisiest first", strata, ("group of rows", "rows", noise, "p noisier", "noisy")),
-        ("Rows to look at first", rows, tuple(found.rows.columns[:7])),
+        ("Rows to look at first", rows, tuple(judgement.rows.columns[:7])),
     ):
         if len(table) > (0 if table is rows else 1):
             show(table.head(SHOWN), columns, title, len(table))
@@ -183,37 +157,37 @@ def show_quality(found: "Quality") -> None:
         say("No row is far from its expected value.")
 
 
-def quality_json(found: "Quality") -> dict[str, Any]:
-    """Everything that was found, and how, as plain values."""
-    from rpo._report import page_doubts as doubts
+def quality_json(judgement: "Quality") -> dict[str, Any]:
+    """Convert a judgement to plain values, with how it was made."""
+    from rpo._report.sections import build_method
 
-    method = doubts.section(found, 1)
+    method = build_method(judgement, 1)
     return {
-        "summary": list(found.summary),
-        "task": found.task,
-        "notes": list(found.table.notes),
-        "overview": found.overview,
-        "noise": found.noise,
-        "scope": None if found.scope is None else asdict(found.scope) | {"words": found.scope.words},
-        **{name: records(getattr(found, name)) for name in TABLES},
+        "summary": list(judgement.summary),
+        "task": judgement.task,
+        "notes": list(judgement.table.notes),
+        "overview": judgement.overview,
+        "noise": judgement.noise,
+        "scope": None if judgement.scope is None else asdict(judgement.scope) | {"words": judgement.scope.words},
+        **{name: records(getattr(judgement, name)) for name in TABLES},
         "columns": {
-            "findings": [asdict(finding) for finding in found.columns.findings],
-            "table": records(found.columns.table),
-            **{name: by_domain(getattr(found.columns, name)) for name in ("missing", "shift")},
-            "target": records(found.columns.target),
+            "findings": [asdict(finding) for finding in judgement.columns.findings],
+            "table": records(judgement.columns.table),
+            **{name: by_domain(getattr(judgement.columns, name)) for name in ("missing", "shift")},
+            "target": records(judgement.columns.target),
         },
         "method": method["done"],
         "limitations": method["doubts"],
     }
 
 
-def page_json(report: Path | None, judged: "Quality | None") -> dict[str, Any]:
-    """Of a command that wrote a page: where it is, and the judgement that is on it."""
+def page_json(report: Path | None, judgement: "Quality | None") -> dict[str, Any]:
+    """Return, for JSON, the path of the page and the judgement on it, if a page was written."""
     if report is None:
         return {"report": None}
-    return {"report": str(report), "judgement": None if judged is None else quality_json(judged)}
+    return {"report": str(report), "judgement": None if judgement is None else quality_json(judgement)}
 
 
 def by_domain(table: "pd.DataFrame") -> list[dict[str, Any]]:
-    """A table whose index holds the domains, as dictionaries."""
+    """Convert a table whose index holds the domains to dictionaries."""
     return [{"domain": domain, "columns": row} for domain, row in zip(table.index, records(table), strict=True)]

@@ -1,4 +1,4 @@
-"""The data sets that ship: where they come from, and whether their files are whole. Standard library only."""
+"""The data sets of the package: their origin, and checks of their files. Standard library only."""
 
 import hashlib
 import json
@@ -55,17 +55,17 @@ class Entry:
 
     @property
     def path(self) -> Path:
-        """Where the file is, or should be."""
+        """Path of the file."""
         return FOLDER / self.file
 
     @property
     def source(self) -> str:
-        """The package the file was taken from, and its version."""
+        """Package that the file was taken from, with its version."""
         return f"{self.package} {self.version}"
 
     @property
     def listing(self) -> Listing:
-        """As `rpo data list` shows it."""
+        """Its line in `rpo data list`."""
         present, licence = self.path.is_file(), self.licence
         return Listing(
             self.name, "package", present, self.task, self.rows, self.domains, licence, self.source, self.title
@@ -79,7 +79,7 @@ def _provenance() -> dict[str, dict[str, Any]]:
 
 
 def entries(names: Sequence[str] = ()) -> list[Entry]:
-    """The data sets of these names, or all of them.
+    """Return the data sets of these names, or all of them.
 
     >>> [entry.name for entry in entries()]
     ['cigar', 'wage', 'radon']
@@ -94,7 +94,7 @@ def entries(names: Sequence[str] = ()) -> list[Entry]:
 
 
 def read(entry: Entry) -> bytes:
-    """The file's bytes, once their SHA-256 is what it must be.
+    """Read the file, and check its SHA-256.
 
     >>> len(read(entries(["radon"])[0])) > 1000
     True
@@ -103,14 +103,14 @@ def read(entry: Entry) -> bytes:
         data = entry.path.read_bytes()
     except FileNotFoundError:
         raise InputError(f"{entry.path} is missing: reinstall rpo") from None
-    found = hashlib.sha256(data).hexdigest()
-    if found != entry.sha256:
-        raise InputError(f"{entry.path} has changed: SHA-256 {found}, expected {entry.sha256}: reinstall rpo")
+    sha256 = hashlib.sha256(data).hexdigest()
+    if sha256 != entry.sha256:
+        raise InputError(f"{entry.path} has changed: SHA-256 {sha256}, expected {entry.sha256}: reinstall rpo")
     return data
 
 
 def check(entry: Entry) -> tuple[Status, str]:
-    """Whether the file is whole, missing or altered, and the line that says so (empty when whole).
+    """Return whether the file is whole, missing or altered, and the error message (empty when whole).
 
     >>> check(entries(["cigar"])[0])
     ('whole', '')

@@ -1,4 +1,4 @@
-"""A seeded set of uneven quality whose truth is known: one bad domain, two bad strata."""
+"""A synthetic data set of uneven quality with known truth: one bad domain, two bad strata."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -45,7 +45,9 @@ def make_uneven(
     seed: int = 0,
     task: Literal["regression", "classification"] = "regression",
 ) -> Uneven:
-    """y = f_*(x) + σ_ek ε, σ_ek² = σ_0² + σ_d² 1[e bad] + σ_s² 1[k bad]; or y = 1[f_*(x) > 0], flipped with p_ek.
+    """Generate a data set of uneven quality whose noise is known.
+
+        y = f_*(x) + σ_ek ε,  σ_ek² = σ_0² + σ_d² 1[e bad] + σ_s² 1[k bad];  or y = 1[f_*(x) > 0], flipped with p_ek
 
     Feature 0 says the stratum (k < x_0 < k + 1), features 1 and 2 make the signal with it, feature 3 is idle. The bad
     domain keeps half of its rows; a bad stratum keeps a quarter of its rows in every domain. Flips compose:
@@ -81,8 +83,8 @@ def make_uneven(
     is_bad_domain = np.arange(n_domains)[:, None] == (-1 if bad_domain is None else bad_domain)
     is_bad_stratum = np.isin(np.arange(n_strata), bad_strata)[None, :]
 
-    kept = np.where(is_bad_domain, DOMAIN_KEPT, 1.0) * np.where(is_bad_stratum, STRATUM_KEPT, 1.0)
-    count = np.maximum(1, np.rint(rows_per_domain / n_strata * kept)).astype(np.intp)
+    share = np.where(is_bad_domain, DOMAIN_KEPT, 1.0) * np.where(is_bad_stratum, STRATUM_KEPT, 1.0)
+    count = np.maximum(1, np.rint(rows_per_domain / n_strata * share)).astype(np.intp)
     cell = rng.permutation(np.repeat(np.arange(count.size), count.ravel()))
     domain, stratum = np.divmod(cell, n_strata)
 
@@ -101,15 +103,15 @@ def make_uneven(
         sigma = np.sqrt(clean**2 + extra[0] ** 2 + extra[1] ** 2)
         y = signal + sigma.ravel()[cell] * rng.normal(size=n)
     else:
-        flip = _either(_either(np.full(count.shape, clean), extra[0]), extra[1])
+        flip = _flip_one(_flip_one(np.full(count.shape, clean), extra[0]), extra[1])
         sigma = np.sqrt(flip * (1 - flip))
         y = ((signal > 0) ^ (rng.uniform(size=n) < flip.ravel()[cell])).astype(np.float64)
     bad = is_bad_domain | is_bad_stratum
     return Uneven(X, y, domain, stratum, signal, sigma, bad, bad_domain, tuple(bad_strata))
 
 
-def _either(a: Array, b: Array) -> Array:
-    """The probability that one of two independent flips happens and the other does not."""
+def _flip_one(a: Array, b: Array) -> Array:
+    """Return the probability that exactly one of two independent flips happens."""
     return a + b - 2 * a * b
 
 

@@ -64,7 +64,7 @@ class Table:
 
 
 def load_cigar() -> Table:
-    """Cigarette sales per head in 46 states over 30 years; the state is the domain.
+    """Load cigarette sales per head in 46 states over 30 years; the state is the domain.
 
     Population and income enter as logarithms (`log_pop`, `log_pop16`, `log_ndi`).
 
@@ -82,7 +82,7 @@ def load_cigar() -> Table:
 
 
 def load_wage() -> Table:
-    """Log hourly wage of 545 young men over eight years; the year is the domain.
+    """Load the log hourly wage of 545 young men over eight years; the year is the domain.
 
     The year, not the man (`nr`): eight rows a man leave nothing to stratify, and most features are constant there.
 
@@ -99,7 +99,7 @@ def load_wage() -> Table:
 
 
 def load_radon() -> Table:
-    """Log radon in 919 homes; the county is the domain: 85 of them, of 1 to 116 homes.
+    """Load log radon in 919 homes; the county is the domain: 85 of them, of 1 to 116 homes.
 
     `basement` is coded as its source has it: 0 measured in the basement, 1 on the first floor.
 

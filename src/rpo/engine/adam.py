@@ -10,19 +10,19 @@ BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 
 
 class AdamState(NamedTuple):
-    """First and second moments `(K, P)`, and how many steps each parameter has made, `(K, 1)` or `(K, P)`."""
+    """First and second moments, `(K, P)`, and the number of steps of each parameter, `(K, 1)` or `(K, P)`."""
 
     first: Tensor
     second: Tensor
     taken: Tensor
 
 
-def adam_start(flat: Tensor) -> AdamState:
-    """No steps made yet."""
+def start_adam(flat: Tensor) -> AdamState:
+    """Return the state of Adam before the first step."""
     return AdamState(torch.zeros_like(flat), torch.zeros_like(flat), flat.new_zeros(len(flat), 1))
 
 
-def adam_step(
+def step_adam(
     flat: Tensor,
     gradient: Tensor,
     state: AdamState,
@@ -30,12 +30,14 @@ def adam_step(
     beta1: Tensor | float = BETA1,
     beta2: Tensor | float = BETA2,
 ) -> tuple[Tensor, AdamState]:
-    r"""θ ← θ − a·m̂/(√v̂ + ε), m ← β₁m + (1 − β₁)g, v ← β₂v + (1 − β₂)g² (Kingma & Ba 2015).
+    r"""Make one step of Adam (Kingma & Ba 2015).
+
+        θ ← θ − a·m̂/(√v̂ + ε),  m ← β₁m + (1 − β₁)g,  v ← β₂v + (1 − β₂)g²
 
     `rate` is `(K, 1)`, the decay rates a number each or `(K, 1)`.
 
     >>> flat = torch.zeros(1, 2)
-    >>> flat, state = adam_step(flat, torch.tensor([[3.0, -0.1]]), adam_start(flat), torch.tensor([[0.1]]))
+    >>> flat, state = step_adam(flat, torch.tensor([[3.0, -0.1]]), start_adam(flat), torch.tensor([[0.1]]))
     >>> flat
     tensor([[-0.1000,  0.1000]])
     """
@@ -48,7 +50,9 @@ def adam_step(
 
 
 def cosine(step: Tensor, steps: Tensor) -> Tensor:
-    r"""½(1 + cos(π t/T)): one at the first step, near zero at the last.
+    r"""Return the cosine schedule's factor for the learning rate at a step.
+
+    ½(1 + cos(π t/T)): one at the first step, near zero at the last.
 
     >>> cosine(torch.tensor(50.0), torch.tensor(100.0))
     tensor(0.5000)

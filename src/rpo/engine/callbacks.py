@@ -1,4 +1,4 @@
-"""What may look on while a model trains: your own class, a CSV file, TensorBoard."""
+"""Callbacks, called while a model trains: your own class, a CSV file, TensorBoard."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ HEADER = ("step", "model", "name", "value")
 class Callback:
     """Base class for callbacks; override the methods you need.
 
-    Values have one entry for each model of the stack: one, unless it is a sweep.
+    Values have one entry per model of the stack, which is one model unless it is a sweep.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class Callback:
     """
 
     def on_step(self, step: int, terms: Values) -> None:
-        """Called after each training step.
+        """Run after each training step.
 
         Parameters
         ----------
@@ -44,7 +44,7 @@ class Callback:
         """
 
     def on_evaluate(self, step: int, risks: Values) -> None:
-        """Called after each evaluation.
+        """Run after each evaluation.
 
         Parameters
         ----------
@@ -55,7 +55,7 @@ class Callback:
         """
 
     def on_end(self, trained: "Trained") -> None:
-        """Called once at the end of the training.
+        """Run once, at the end of the training.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class CSVLogger(Callback):
         self._write(step, terms)
 
     def on_evaluate(self, step: int, risks: Values) -> None:
-        """Append the risks, and let the file be read up to here."""
+        """Append the risks, and flush the file so that it can be read."""
         self._write(step, {f"validation {name}": value for name, value in risks.items()})
         if self.file is not None:
             self.file.flush()
@@ -115,15 +115,18 @@ class CSVLogger(Callback):
             writer.writerows((step, model, name, f"{float(v):.6g}") for model, v in enumerate(value))
 
     def _open(self, step: int) -> None:
-        """Keep what was written before this step: what came after the last checkpoint is written again."""
+        """Open the file, keeping the lines of earlier steps.
+
+        Lines written after the last checkpoint are dropped: the training that continues writes them again.
+        """
         make_folder(self.path.parent)
-        kept = [list(HEADER)]
+        rows = [list(HEADER)]
         if self.path.exists() and step > 1:
             with self.path.open(newline="", encoding="utf-8") as file:
-                # The last line may have been cut off by a kill.
-                kept += [row for row in list(csv.reader(file))[1:] if len(row) == len(HEADER) and int(row[0]) < step]
+                # The last line may be incomplete if the process was killed.
+                rows += [row for row in list(csv.reader(file))[1:] if len(row) == len(HEADER) and int(row[0]) < step]
         content = io.StringIO(newline="")
-        csv.writer(content).writerows(kept)
+        csv.writer(content).writerows(rows)
         write_whole(self.path, content.getvalue().encode())
         self.file = self.path.open("a", newline="", encoding="utf-8")
 

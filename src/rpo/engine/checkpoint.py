@@ -1,4 +1,4 @@
-"""A training kept in a file while it goes on: whole or not there, and no pickle."""
+"""Checkpoints of a running training: complete files only, and no pickle."""
 
 import json
 import signal
@@ -18,11 +18,11 @@ from rpo.engine.adam import AdamState
 from rpo.engine.trained import Snapshot, Trained
 from rpo.exceptions import InputError
 
-TERMINATED = 128 + signal.SIGTERM  # what a shell says of a process that SIGTERM ended
+TERMINATED = 128 + signal.SIGTERM  # exit code of a process ended by SIGTERM
 
 
-class Kept(NamedTuple):
-    """What a checkpoint holds: the snapshot, the losses so far, and why models failed."""
+class Checkpoint(NamedTuple):
+    """Content of a checkpoint: the snapshot, the losses so far, and why models failed."""
 
     snapshot: Snapshot
     curve: Tensor
@@ -30,9 +30,9 @@ class Kept(NamedTuple):
 
 
 class Keeper:
-    """Keeps one stack's training in a file: every so many seconds, at the end, and when asked to stop.
+    """Saves the training of one stack to a file: every `every` seconds, at the end, and on SIGTERM.
 
-    `mark` says which training it is; a file with another mark is refused.
+    `mark` identifies the training; a file with another mark is refused.
     """
 
     def __init__(self, path: Path, mark: Mapping[str, str], every: float, stop: Callable[[], bool]) -> None:
@@ -40,22 +40,22 @@ class Keeper:
         self.saved = time.monotonic()
         self.before: Tensor | None = None
 
-    def load(self, device: torch.device) -> Kept | None:
-        """What was kept; None if nothing was."""
+    def load(self, device: torch.device) -> Checkpoint | None:
+        """Return the content of the file, or None if there is no file."""
         if not self.path.exists():
             return None
-        kept, mark = read_checkpoint(self.path, device)
+        content, mark = read_checkpoint(self.path, device)
         for name, value in self.mark.items():
             if mark.get(name) != value:
                 raise InputError(
                     f"{self.path} belongs to another training (different {name}): "
                     "use another checkpoint folder, or delete this one"
                 )
-        self.before = kept.curve
-        return kept
+        self.before = content.curve
+        return content
 
     def __call__(self, now: Snapshot, curve: Sequence[Tensor], failures: Sequence[str | None]) -> None:
-        """After each step: write if it is time to; write and end the process if it was asked to stop."""
+        """Save if it is time to; save and end the process if it was asked to stop. Called after each step."""
         stop = self.stop()
         if stop or time.monotonic() - self.saved >= self.every:
             self._save(now, torch.stack(list(curve)), failures)
@@ -63,22 +63,23 @@ class Keeper:
             raise SystemExit(TERMINATED)
 
     def finish(self, trained: Trained) -> Trained:
-        """Write the end, and give the losses of all steps."""
+        """Save the end of the training, and return it with the losses of all steps."""
         trained.curve = self._save(trained.snapshot, trained.curve, trained.failures)
         return trained
 
     def _save(self, now: Snapshot, curve: Tensor, failures: Sequence[str | None]) -> Tensor:
         whole = curve if self.before is None else torch.cat([self.before.to(curve), curve])
-        write_checkpoint(self.path, Kept(now, whole, list(failures)), self.mark)
+        write_checkpoint(self.path, Checkpoint(now, whole, list(failures)), self.mark)
         self.saved = time.monotonic()
         return whole
 
 
 @contextmanager
 def stopping() -> Iterator[Callable[[], bool]]:
-    """While this lasts SIGTERM only sets a mark, for the training to see after its step; afterwards the process ends.
+    """Defer SIGTERM while the context lasts; yield a function that returns whether it came.
 
-    Outside the main thread signals belong to somebody else, and the mark is never set.
+    The training looks after each step; on leaving, the process ends if the signal came. Outside the main thread no
+    handler can be set, and the function always returns False.
     """
     came: list[int] = []
     try:
@@ -94,24 +95,25 @@ def stopping() -> Iterator[Callable[[], bool]]:
         raise SystemExit(TERMINATED)
 
 
-def write_checkpoint(path: Path, kept: Kept, mark: Mapping[str, str]) -> None:
-    """Write a file that appears only when it is complete.
+def write_checkpoint(path: Path, content: Checkpoint, mark: Mapping[str, str]) -> None:
+    """Write a checkpoint; the file appears only when it is complete.
 
     >>> import tempfile
-    >>> from rpo.engine.adam import adam_start
+    >>> from rpo.engine.adam import start_adam
     >>> flat = torch.ones(2, 3)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_checkpoint(Path(folder, "now"), Kept(Snapshot(flat, adam_start(flat), {"q": flat}, 7), flat, []), {})
+    ...     snapshot = Snapshot(flat, start_adam(flat), {"q": flat}, 7)
+    ...     write_checkpoint(Path(folder, "now"), Checkpoint(snapshot, flat, []), {})
     ...     read_checkpoint(Path(folder, "now"))[0].snapshot.step
     7
     """
-    snapshot = kept.snapshot
-    tensors = {"flat": snapshot.flat, "curve": kept.curve}
+    snapshot = content.snapshot
+    tensors = {"flat": snapshot.flat, "curve": content.curve}
     tensors |= {f"adam/{name}": value for name, value in snapshot.adam._asdict().items()}
     tensors |= {f"state/{name}": value for name, value in snapshot.state.items()}
     tensors |= {f"watch/{name}": value for name, value in snapshot.watch.items()}
-    words = {"step": snapshot.step, "failures": kept.failures, "mark": dict(mark)}
-    # Clones, because tensors that share memory cannot be stored side by side.
+    words = {"step": snapshot.step, "failures": content.failures, "mark": dict(mark)}
+    # Clones, because tensors that share memory cannot be stored together.
     separate = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
     try:
         with replacing(path) as scratch:
@@ -120,8 +122,8 @@ def write_checkpoint(path: Path, kept: Kept, mark: Mapping[str, str]) -> None:
         raise InputError(f"cannot write {path}: {error}; the previous file is intact") from None
 
 
-def read_checkpoint(path: Path, device: torch.device | str = "cpu") -> tuple[Kept, dict[str, str]]:
-    """What a file holds, on a device, and the mark of its training, once it is seen to be whole."""
+def read_checkpoint(path: Path, device: torch.device | str = "cpu") -> tuple[Checkpoint, dict[str, str]]:
+    """Read and validate a checkpoint; return its content and the mark of its training."""
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
@@ -139,4 +141,6 @@ def read_checkpoint(path: Path, device: torch.device | str = "cpu") -> tuple[Kep
         {name.removeprefix(kind): tensor for name, tensor in there.items() if name.startswith(kind)}
         for kind in ("state/", "watch/")
     )
-    return Kept(Snapshot(there["flat"], adam, state, words["step"], watch), curve, words["failures"]), words["mark"]
+    return Checkpoint(Snapshot(there["flat"], adam, state, words["step"], watch), curve, words["failures"]), words[
+        "mark"
+    ]

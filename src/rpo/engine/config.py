@@ -1,6 +1,6 @@
-"""How to train: everything about a training that is not the method's.
+"""Training settings that do not depend on the method.
 
-And what it asks of the machine: threads for the work there is, and memory that it would only ask for again.
+Also the use of the machine: the number of threads, and memory that is kept for the next step.
 """
 
 import ctypes
@@ -22,13 +22,13 @@ from rpo.exceptions import InputError
 if TYPE_CHECKING:
     from rpo.engine.monitor import Monitor
 
-# What is trained unless asked otherwise, by an estimator and by a comparison alike: else it would judge another model.
+# Defaults of the estimators and of comparisons alike, so that a comparison judges the same model.
 HIDDEN = (64,)
 STEPS = 400
-# Up to this many rows a step sees them all; beyond, a step draws about half as many, the same from each domain.
+# Up to this many rows, a step uses all of them; beyond, it draws about half as many, equally from each domain.
 FULL_BATCH_ROWS = 4096
-# Numbers in the largest tensor of a step. Below this, threads wait for each other longer than they work, and on a busy
-# machine far longer; one thread also adds in one order, so that results do not depend on the machine's cores.
+# Size of the largest tensor of a step. Below this, threads wait for each other longer than they work, on a busy machine
+# far longer; one thread also adds in one order, so that results do not depend on the number of cores.
 WORTH_SHARING = 2**21
 # Names and numbers of glibc's malloc.h; 32 MB is the largest threshold it takes.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
@@ -106,7 +106,9 @@ class Config:
 
 
 def default_batch_size(rows: int, domains: int) -> int | None:
-    """Rows of each domain in a step: all (None) of a small table, else an equal share of half as many, at least eight.
+    """Return the default number of rows per domain in a step, or None to use all rows of a small table.
+
+    For larger tables, an equal share of half of `FULL_BATCH_ROWS`, at least eight.
 
     >>> default_batch_size(4096, 10), default_batch_size(5000, 10), default_batch_size(5000, 1000)
     (None, 204, 8)
@@ -115,7 +117,7 @@ def default_batch_size(rows: int, domains: int) -> int | None:
 
 
 def pick_device(name: str) -> torch.device:
-    """The device by name; `auto` is the first GPU if there is one.
+    """Return the device of that name; `auto` is the first GPU, if there is one, else the CPU.
 
     >>> pick_device("cpu")
     device(type='cpu')
@@ -135,7 +137,7 @@ def pick_device(name: str) -> torch.device:
 
 @contextmanager
 def threads_for(numbers: int) -> Iterator[None]:
-    """One thread while the work is small; as many as before otherwise, and afterwards. Other trainings are left alone.
+    """Use one thread while the context lasts if the work is small; other trainings are not affected.
 
     >>> with threads_for(1000):
     ...     torch.get_num_threads()
@@ -145,8 +147,8 @@ def threads_for(numbers: int) -> Iterator[None]:
     if numbers >= WORTH_SHARING or before == 1:
         yield
         return
-    # torch keeps the number of the calling Python thread, and one for Python threads to come: the second is put back at
-    # once (by a thread that ends at once), or trainings that start meanwhile elsewhere would take ours for theirs.
+    # torch has one number for the calling Python thread and one for future threads. The second is restored at once, by
+    # a short-lived thread, so that other trainings that start meanwhile are not affected.
     torch.set_num_threads(1)
     restoring = Thread(target=torch.set_num_threads, args=(before,))
     restoring.start()
@@ -159,10 +161,10 @@ def threads_for(numbers: int) -> Iterator[None]:
 
 @cache
 def keep_freed_pages() -> bool:
-    """Let the C library keep up to 512 MB of freed memory, where it is glibc; whether it agreed.
+    """Let glibc keep up to 512 MB of freed memory; return whether it was set.
 
-    By default glibc returns freed tensors of half a megabyte and more to the system at once, and every step of a
-    training pays the page faults of taking them again: a sixth to a third of its time.
+    By default glibc returns freed tensors of half a megabyte and more to the system at once, and every training step
+    pays the page faults of allocating them again: a sixth to a third of its time.
 
     >>> keep_freed_pages() in (True, False)
     True

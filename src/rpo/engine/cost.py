@@ -1,4 +1,4 @@
-"""What a step of a method costs over a step of plain training, measured here and now."""
+"""The cost of a method's step relative to plain training, measured on this machine."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from rpo.engine.data import Data, make_data
 from rpo.engine.method import Method, get_method
 from rpo.engine.nets import mlp
 from rpo.engine.stack import Stack
-from rpo.engine.training import Preparation, begin, net_of
+from rpo.engine.training import Preparation, begin, make_net
 
 PLAIN = "erm-l2"
 ROWS, INPUTS, HIDDEN, DOMAINS = 2048, 100, (64, 64), 3
@@ -20,9 +20,10 @@ WARM, ROUNDS = 3, 15
 
 
 def step_cost(method: Method, rounds: int = ROUNDS) -> float:
-    """CPU time of a step over one of ERM, the median of rounds in which both took turns, on one thread.
+    """Measure the CPU time of a method's step, relative to a step of ERM.
 
-    One model, an MLP 100-64-64-1 on 2,048 rows of three domains; a first stage is not counted.
+    It is the median ratio over rounds in which both take turns, on one thread, for one model: an MLP 100-64-64-1 on
+    2,048 rows of three domains. A first stage is not counted.
 
     >>> step_cost(get_method("erm-l2"), rounds=3) > 0
     True
@@ -33,7 +34,7 @@ def step_cost(method: Method, rounds: int = ROUNDS) -> float:
     data = make_data(x, y, torch.arange(ROWS) % DOMAINS, task=task)
     with threads_for(1):
         ratios = []
-        ours, plain = stepper(method, data, HIDDEN), stepper(get_method(PLAIN), data, HIDDEN)
+        ours, plain = make_stepper(method, data, HIDDEN), make_stepper(get_method(PLAIN), data, HIDDEN)
         for _ in range(WARM):
             ours(), plain()
         for _ in range(rounds):
@@ -47,7 +48,7 @@ def _seconds(step: Callable[[], None]) -> float:
     return time.process_time() - start
 
 
-def stepper(
+def make_stepper(
     method: Method,
     data: Data,
     hidden: tuple[int, ...],
@@ -56,20 +57,22 @@ def stepper(
     batch_size: int | None = None,
     compiled: bool = False,
 ) -> Callable[[], None]:
-    """A function that makes one step of a stack of models."""
+    """Return a function that makes one training step of a stack of models."""
     config = Config(steps=10**6, batch_size=batch_size, compile=compiled, progress=False)
-    # The first stage of methods in two is another training: here only steps of the second are measured.
+    # The first stage of a two-stage method is another training: only steps of the second are measured.
     short = Config(steps=1, batch_size=batch_size, progress=False)
     numbers, options = method.fill({})
     hp = {name: torch.full((models,), value) for name, value in numbers.items()}
     build = partial(mlp, data.row_shape[0], 1, hidden)
-    net = net_of(method, build, data.n_domains, data.n_classes, options)
+    net = make_net(method, build, data.n_domains, data.n_classes, options)
     seeds = list(range(models))
-    held = begin(method, net, Preparation(data, seeds, hp, options, build, short))
+    snapshot = begin(method, net, Preparation(data, seeds, hp, options, build, short))
     stack = Stack(method, net, data, seeds, hp, options, config)
     batches = stack.batches(0)
 
     def step() -> None:
-        held.flat, held.adam, held.state, _ = stack.step(held.flat, held.adam, held.state, next(batches))
+        snapshot.flat, snapshot.adam, snapshot.state, _ = stack.step(
+            snapshot.flat, snapshot.adam, snapshot.state, next(batches)
+        )
 
     return step

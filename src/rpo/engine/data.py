@@ -1,8 +1,7 @@
 """Training data as tensors, and the batches drawn from it.
 
-A stack of K models may share one data set (tensors without a leading axis) or hold one each (all fields with a
-leading axis of K). Weights say how much a row counts: zero takes it out, which is how folds, halves and
-padding are made.
+A stack of K models may share one data set (tensors without a leading axis) or have one each (all fields with a leading
+axis of K). A row of weight zero does not count; folds, halves and padding are made in this way.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +23,7 @@ COLUMNS = ("x", "y", "domain", "stratum", "weight")
 
 
 class Batch(NamedTuple):
-    """What one model sees in one step."""
+    """The rows that one model uses in one step."""
 
     x: Tensor
     """Inputs `(n, ...)`."""
@@ -35,17 +34,17 @@ class Batch(NamedTuple):
     stratum: Tensor
     """Stratum of each row, numbered from zero."""
     weight: Tensor
-    """How much each row counts; zero takes it out."""
+    """Weight of each row; zero excludes it."""
     row: Tensor
-    """Where each row stands in the whole data set: for methods that remember something about rows."""
+    """Index of each row in the whole data set, for methods with a state per row."""
     size: Tensor
     """Weight of each domain in the whole data set, `(E,)`."""
     step: Tensor
-    """The step's number, from zero."""
+    """Number of the step, from zero."""
     steps: Tensor
-    """How many steps there are in all."""
+    """Total number of steps."""
     draw: dict[str, Tensor]
-    """This step's own random numbers, for methods that draw some."""
+    """Random numbers of this step, for methods that draw some."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Data:
 
     @property
     def tensor(self) -> Tensor:
-        """The inputs, where they are in memory."""
+        """The inputs, if they are in memory."""
         assert isinstance(self.x, Tensor), "a method that looks at all inputs says so by `at_once`"
         return self.x
 
@@ -75,12 +74,12 @@ class Data:
 
     @property
     def n_rows(self) -> int:
-        """Rows of the data set of one model, padding included."""
+        """Number of rows of one model's data set, including padding."""
         return self.domain.shape[-1]
 
     @property
     def n_outputs(self) -> int:
-        """Columns of the model's output: the classes, or one."""
+        """Number of columns of the model's output: the classes, or one."""
         return self.n_classes if self.task == "multiclass" else 1
 
     @property
@@ -89,31 +88,31 @@ class Data:
         return tuple(self.x.shape[2 if self.stacked else 1 :])
 
     def with_weight(self, weight: Tensor) -> "Data":
-        """The same rows under other weights, `(n,)` or `(K, n)`."""
+        """Return the same rows with other weights, `(n,)` or `(K, n)`."""
         return replace(self, weight=weight)
 
     def size(self, models: int) -> Tensor:
-        """Weight of each domain for each model, `(K, E)`."""
+        """Return the total weight of each domain for each model, `(K, E)`."""
         domain = self.domain.expand(models, -1)
         weight = self.weight.expand(models, -1)
         return weight.new_zeros(models, self.n_domains).scatter_add(1, domain, weight)
 
-    def models(self, chosen: slice) -> "Data":
-        """The data of some models of the stack."""
+    def models(self, part: slice) -> "Data":
+        """Return the data of a slice of the stack's models."""
         if not self.stacked and self.weight.dim() == 1:
             return self
         names = COLUMNS if self.stacked else ("weight",)
-        return replace(self, **{name: getattr(self, name)[chosen] for name in names})
+        return replace(self, **{name: getattr(self, name)[part] for name in names})
 
     def repeat(self, times: int) -> "Data":
-        """Each model's data `times` over: models m·times … m·times + times − 1 see the data of model m."""
+        """Repeat each model's data: models m·times … m·times + times − 1 use the data of model m."""
         if not self.stacked and self.weight.dim() == 1:
             return self
         names = COLUMNS if self.stacked else ("weight",)
         return replace(self, **{name: getattr(self, name).repeat_interleave(times, 0) for name in names})
 
     def to(self, device: torch.device, dtype: torch.dtype) -> "Data":
-        """On another device, the real numbers of another type."""
+        """Move the data to a device, real numbers converted to `dtype`."""
         y = self.y.to(device) if self.task == "multiclass" else self.y.to(device, dtype)
         return replace(
             self,
@@ -172,7 +171,7 @@ def make_data(
 
 
 def stack_data(sets: Sequence[Data]) -> Data:
-    """One data set a model, padded with rows of weight zero to the longest.
+    """Stack one data set per model, padded with rows of weight zero to the longest.
 
     >>> short = make_data(torch.zeros(2, 1), torch.zeros(2), torch.tensor([0, 1]), task="regression")
     >>> long = make_data(torch.zeros(3, 1), torch.zeros(3), torch.tensor([0, 1, 1]), task="regression")
@@ -207,11 +206,10 @@ BLOCK = 32  # steps whose rows are drawn at once: one call of the generator inst
 
 
 def draw_rows(data: Data, seeds: Sequence[int], batch_size: int, first: int = 0) -> Iterator[Tensor]:
-    """Rows of each step from step `first` on, `(K, E·batch_size)`: `batch_size` of each domain, domain after domain.
+    """Yield the rows of each step from step `first` on, `(K, E·batch_size)`: `batch_size` rows per domain, in turn.
 
-    Every row is drawn on its own, so a domain smaller than the batch gives its rows several times; a domain
-    without any row gives −1. The draw of a step depends on the model's seed and the step's number alone: not on
-    the stack it trains in, nor on whether the training was interrupted.
+    Rows are drawn with replacement; −1 stands for the rows of an empty domain. The draw depends only on the model's
+    seed and the number of the step, neither on the stack nor on whether the training was interrupted.
     """
     own = data.stacked or data.weight.dim() == 2
     tables = [_DomainTable(data, model) for model in range(len(seeds) if own else 1)]
@@ -224,14 +222,14 @@ def draw_rows(data: Data, seeds: Sequence[int], batch_size: int, first: int = 0)
 
 
 class _DomainTable:
-    """The rows of each domain that have any weight, one domain after another."""
+    """The rows with positive weight of each domain, one domain after another."""
 
     def __init__(self, data: Data, model: int) -> None:
         domain = (data.domain[model] if data.stacked else data.domain).cpu().numpy()
         weight = (data.weight[model] if data.weight.dim() == 2 else data.weight).cpu().numpy()
-        kept = np.flatnonzero(weight > 0)
-        self.order = np.append(kept[np.argsort(domain[kept], kind="stable")], -1)
-        self.count = np.bincount(domain[kept], minlength=data.n_domains)[:, None]
+        present = np.flatnonzero(weight > 0)
+        self.order = np.append(present[np.argsort(domain[present], kind="stable")], -1)
+        self.count = np.bincount(domain[present], minlength=data.n_domains)[:, None]
         self.start = np.cumsum(self.count)[:, None] - self.count
 
     def rows(self, uniform: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -240,7 +238,10 @@ class _DomainTable:
 
 
 def draw_batches(data: Data, seeds: Sequence[int], batch_size: int, first: int = 0) -> Iterator[dict[str, Tensor]]:
-    """The columns of each step's batch from step `first` on: rows as `draw_rows` draws them, gathered or fetched."""
+    """Return an iterator over the columns of each step's batch, from step `first` on.
+
+    Rows are drawn by `draw_rows`; inputs are gathered from memory or fetched from a source.
+    """
     draws = draw_rows(data, seeds, batch_size, first)
     if isinstance(data.x, Source):
         return (gather(data, rows, x) for rows, x in data.x.stream(draws, seeds, first))
@@ -248,15 +249,15 @@ def draw_batches(data: Data, seeds: Sequence[int], batch_size: int, first: int =
 
 
 def gather(data: Data, rows: Tensor, x: Tensor | None = None) -> dict[str, Tensor]:
-    """The columns of a batch for the drawn `rows` of each model, `(K, n, ...)`; row −1 has weight zero.
+    """Gather the columns of a batch for the drawn `rows` of each model, `(K, n, ...)`; row −1 has weight zero.
 
-    `x` are their inputs, if they were fetched already.
+    `x` holds their inputs if they were already fetched.
     """
     place = rows.clamp_min(0)
     start = data.n_rows * torch.arange(len(rows), device=rows.device)[:, None]
 
     def take(column: Tensor, own: bool) -> Tensor:
-        # `index_select` copies whole rows: twice as quick as an index where rows have hundreds of numbers.
+        # `index_select` copies whole rows, twice as fast as indexing if rows have hundreds of numbers.
         whole, at = (column.flatten(0, 1), place + start) if own else (column, place)
         return whole.index_select(0, at.flatten()).reshape(*place.shape, *whole.shape[1:])
 
@@ -274,13 +275,13 @@ def gather(data: Data, rows: Tensor, x: Tensor | None = None) -> dict[str, Tenso
     }
 
 
-def fold_of_rows(x: Tensor | Source, weight: Tensor, folds: int) -> Tensor:
-    """The fold of each row, `(n,)`, as `folds_by_content` deals them out.
+def assign_folds(x: Tensor | Source, weight: Tensor, folds: int) -> Tensor:
+    """Assign each row to a fold, `(n,)`, by `folds_by_content`.
 
-    >>> fold_of_rows(torch.tensor([[1.0], [2.0], [1.0]]), torch.ones(3), 2).tolist() in ([0, 1, 0], [1, 0, 1])
+    >>> assign_folds(torch.tensor([[1.0], [2.0], [1.0]]), torch.ones(3), 2).tolist() in ([0, 1, 0], [1, 0, 1])
     True
     """
-    # A source is fetched by its workers; of a tensor, which may be a file, large blocks are quicker.
-    parts = x.pieces() if isinstance(x, Source) else (x[some] for some in blocks(len(x)))
+    # A source is fetched by its workers; a tensor, which may be a file, is faster in large blocks.
+    parts = x.pieces() if isinstance(x, Source) else (x[rows] for rows in blocks(len(x)))
     pieces = (part.detach().cpu().float().flatten(1).numpy() for part in parts)
     return torch.from_numpy(folds_by_content(pieces, weight.cpu().numpy(), folds)).to(x.device)

@@ -1,8 +1,8 @@
-"""Random numbers of torch from a generator of our own: the process's generator is neither read nor set.
+"""Seeded random numbers for torch; the generator of the process is neither read nor set.
 
-torch initialises layers from one generator for the whole process. Two trainings in two threads would take numbers from
-each other there, so that neither gave what it gives alone. A dispatch mode belongs to one thread and sees every
-operation below Python, whoever calls it: it hands our generator to those that draw.
+torch initialises layers from one generator for the whole process. Two trainings in two threads would draw from the same
+sequence, so that neither could be reproduced. A dispatch mode belongs to one thread and sees every operation below
+Python: it passes our generator to those that draw.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from rpo.exceptions import InputError
 
 
 class Seeded(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Within this, what torch draws without a generator comes from the seed alone: as after `torch.manual_seed(seed)`.
+    """Context in which torch draws from a generator with this seed, as after `torch.manual_seed(seed)`.
 
     >>> with Seeded(3):
     ...     first = torch.nn.Linear(2, 1).weight, torch.randn(2)
@@ -32,23 +32,23 @@ class Seeded(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.generators: dict[torch.device, torch.Generator] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None) -> Any:
-        """Run an operation; one that draws and was given no generator gets ours."""
+        """Run an operation, passing our generator to one that draws and has none."""
         kwargs = dict(kwargs or {})
         if func.overloadpacket is torch.ops.aten.native_dropout:
             return self._dropout(*args, **kwargs)
         if draws(func) and kwargs.get("generator") is None:
             device = _device(args, kwargs)
-            if device.type != "meta":  # where there are shapes and no numbers
+            if device.type != "meta":  # which has shapes and no numbers
                 func = _with_generator(func)
                 kwargs["generator"] = self._generator(device)
         return func(*args, **kwargs)
 
     def _dropout(self, x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
-        """Dropout as graphics cards have it, in one operation that takes no generator."""
+        """Apply dropout as on GPUs, where it is one operation that takes no generator."""
         if not train:
             return x, torch.ones_like(x, dtype=torch.bool)
-        kept = torch.empty_like(x).bernoulli_(1 - p, generator=self._generator(x.device))
-        return x * kept / (1 - p), kept.bool()
+        mask = torch.empty_like(x).bernoulli_(1 - p, generator=self._generator(x.device))
+        return x * mask / (1 - p), mask.bool()
 
     def _generator(self, device: torch.device) -> torch.Generator:
         if device not in self.generators:
@@ -57,7 +57,7 @@ class Seeded(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 class Undrawn(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Within this, an operation that draws random numbers is refused.
+    """Context in which operations that draw random numbers are refused.
 
     >>> with Undrawn():
     ...     torch.rand(2)
@@ -70,7 +70,7 @@ class Undrawn(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.operations: set[str] = set()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None) -> Any:
-        """Run an operation that draws nothing, and note its name."""
+        """Run an operation and record its name; refuse one that draws."""
         self.operations.add(func.overloadpacket.__name__)
         if draws(func):
             raise InputError(
@@ -81,7 +81,7 @@ class Undrawn(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def draws(func: Any) -> bool:
-    """Whether an operation of torch draws random numbers.
+    """Return whether an operation of torch draws random numbers.
 
     >>> draws(torch.ops.aten.uniform_.default), draws(torch.ops.aten.add.Tensor)
     (True, False)
@@ -90,7 +90,7 @@ def draws(func: Any) -> bool:
 
 
 def _with_generator(func: Any) -> Any:
-    """The form of an operation that takes a generator beside its own arguments: itself, or another overload."""
+    """Return the overload of an operation that takes a generator beside the operation's own arguments."""
     packet = func.overloadpacket
     for form in (func, *(getattr(packet, name) for name in packet.overloads())):
         if _arguments(form) == _arguments(func) | {"generator"}:

@@ -1,4 +1,4 @@
-"""What a training is, as short texts: two trainings with the same ones give the same model."""
+"""Fingerprints of trainings: two trainings with the same fingerprint give the same model."""
 
 import hashlib
 from typing import TYPE_CHECKING
@@ -13,17 +13,17 @@ from rpo.engine.source import Source
 if TYPE_CHECKING:
     from rpo.engine.training import Preparation
 
-CHUNK = 1 << 22  # numbers hashed at once: data on disk are not to be read into memory whole
+CHUNK = 1 << 22  # numbers hashed at once, so that data on disk are not read into memory as a whole
 
 Fingerprint = dict[str, str]
 
 
 def fingerprint(method: Method, net: Net, run: "Preparation") -> Fingerprint:
-    """A text for each thing that decides the result; where two trainings differ, the name says in what."""
+    """Return a text for each thing that decides the result of a training, by name."""
     data, config, first = run.data, run.config, run.first or {}
     x = data.x.sample() if isinstance(data.x, Source) else data.x
-    # Said only where they are not the usual ones, so that checkpoints of before are known again.
-    more = f"{' bfloat16' * config.autocast}{f' {config.accumulate} batches' if config.accumulate > 1 else ''}"
+    # Only where they are not the default, so that earlier checkpoints are recognised.
+    rest = f"{' bfloat16' * config.autocast}{f' {config.accumulate} batches' if config.accumulate > 1 else ''}"
     numbers, options = sorted(run.numbers.items()), sorted(run.options.items())
     return {
         "method": f"{method.name}, version {method.version}",
@@ -31,20 +31,20 @@ def fingerprint(method: Method, net: Net, run: "Preparation") -> Fingerprint:
         "seeds": digest(torch.tensor(run.seeds)),
         "hyper-parameters": f"{digest(*(value for _, value in numbers))} {options}",
         "network": f"{net.module} {[(name, tuple(shape)) for name, shape in net.shapes.items()]}",
-        "steps, batches and precision": f"{config.steps} {config.schedule} {config.batch_size} {config.dtype}{more}",
+        "steps, batches and precision": f"{config.steps} {config.schedule} {config.batch_size} {config.dtype}{rest}",
         "first stage": digest(*(first[name] for name in sorted(first))),
     }
 
 
 def digest(*tensors: Tensor) -> str:
-    """SHA-256 of types, shapes and values.
+    """Return the SHA-256 of types, shapes and values of tensors.
 
     >>> digest(torch.ones(2)) == digest(torch.ones(2)), digest(torch.ones(2)) == digest(torch.ones(1, 2))
     (True, False)
     """
-    found = hashlib.sha256()
+    sha = hashlib.sha256()
     for tensor in tensors:
-        found.update(f"{tensor.dtype} {tuple(tensor.shape)};".encode())
+        sha.update(f"{tensor.dtype} {tuple(tensor.shape)};".encode())
         for piece in torch.split(tensor.detach().reshape(-1), CHUNK):
-            found.update(piece.cpu().numpy().tobytes())
-    return found.hexdigest()
+            sha.update(piece.cpu().numpy().tobytes())
+    return sha.hexdigest()

@@ -1,8 +1,8 @@
-"""Layers that need care: those that draw random numbers, mix the rows of a batch, or attend.
+"""Layers that need special treatment: those that draw random numbers, mix the rows of a batch, or attend.
 
-A method whose loss has a derivative of each row (the Lipschitz term above all) needs a network that treats every row by
-itself; the others do not mind. Dropout then draws from the model's seed and the step's number, and a batch norm takes
-the statistics of the batch; those that predictions need are measured once the weights stand still.
+A method whose loss differentiates each row, such as by the Lipschitz term, needs a network that treats every row by
+itself; other methods do not. For these, dropout draws from the model's seed and the step's number, and a batch norm
+uses the statistics of the batch; the statistics for predictions are measured after the training.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,13 +17,13 @@ from torch.nn.modules.instancenorm import _InstanceNorm
 from rpo.exceptions import InputError
 from rpo.functional.rows import mixing
 
-BUFFER = "buffer/"  # before the names of statistics, in a state
-MEASURED = 100  # batches, at most, over which statistics are measured
+BUFFER = "buffer/"  # prefix of the names of statistics in a state
+MEASURED = 100  # maximum number of batches over which statistics are measured
 ATTENTION = ("scaled_dot_product", "multi_head_attention", "transformer_encoder")  # in the names of operations
 
 
 def check_norms(module: nn.Module, batch_size: int | None) -> None:
-    """Refuse batch norms where they would take rows that count for nothing, or have no statistics to predict with."""
+    """Refuse batch norms that have no running statistics, or that would be trained without mini-batches."""
     for name in mixing(module):
         layer = module.get_submodule(name)
         if isinstance(layer, _InstanceNorm) or getattr(layer, "running_mean", None) is None:
@@ -38,12 +38,12 @@ def check_norms(module: nn.Module, batch_size: int | None) -> None:
 def hold_statistics(module: nn.Module) -> None:
     """Let batch norms take the batch's statistics in training and change nothing; their buffers are for predictions."""
     for layer in map(module.get_submodule, mixing(module)):
-        if not isinstance(layer, _InstanceNorm):  # which is refused later, by name
+        if not isinstance(layer, _InstanceNorm):  # refused later, by name
             layer.track_running_stats = False  # type: ignore[assignment]
 
 
 def statistics(module: nn.Module) -> dict[str, Tensor]:
-    """The buffers of batch norms by name, as they were built."""
+    """Return the running statistics of batch norms by name, as they were built."""
     return {
         f"{name}.{kind}".lstrip("."): getattr(module.get_submodule(name), kind)
         for name in mixing(module)
@@ -53,7 +53,7 @@ def statistics(module: nn.Module) -> dict[str, Tensor]:
 
 @contextmanager
 def measuring(module: nn.Module) -> Iterator[None]:
-    """Batch norms keep the mean of what they see; everything else is as for a prediction."""
+    """Let batch norms average the statistics of what they see; everything else is in evaluation mode."""
     layers = [module.get_submodule(name) for name in mixing(module)]
     before = [(layer.momentum, layer.num_batches_tracked) for layer in layers]
     with evaluating(module):
@@ -69,19 +69,19 @@ def measuring(module: nn.Module) -> Iterator[None]:
                 layer.num_batches_tracked = seen
 
 
-def measured(module: nn.Module, params: Mapping[str, Tensor], batches: Iterator[Tensor]) -> dict[str, Tensor]:
-    """The statistics of batch norms, each the mean over some batches, for given weights."""
+def measure_statistics(module: nn.Module, params: Mapping[str, Tensor], batches: Iterator[Tensor]) -> dict[str, Tensor]:
+    """Measure the statistics of batch norms for given weights, each as the mean over some batches."""
     like = next(iter(params.values()))
-    found = {name: torch.zeros_like(value).to(like) for name, value in statistics(module).items()}
+    values = {name: torch.zeros_like(value).to(like) for name, value in statistics(module).items()}
     with measuring(module), torch.no_grad():
         for x in batches:
-            functional_call(module, {**params, **found}, (x,))  # changes `found` in place
-    return found
+            functional_call(module, {**params, **values}, (x,))  # changes `values` in place
+    return values
 
 
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
-    """The module as it predicts: nothing is dropped, nothing is learned."""
+    """Put the module into evaluation mode while the context lasts."""
     before = [(layer, layer.training) for layer in module.modules()]
     module.eval()
     try:
@@ -93,7 +93,10 @@ def evaluating(module: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def twice_differentiable(wanted: bool) -> Iterator[None]:
-    """Attention by the plain kernel: the fast ones have no second derivative, and no form for a stack."""
+    """Compute attention by the plain kernel while the context lasts, if `wanted`.
+
+    The fast kernels have no second derivative, and cannot be stacked.
+    """
     if not wanted:
         yield
         return

@@ -1,8 +1,8 @@
-"""What a method is, and the list of them.
+"""Methods: their definition and their registry.
 
-A method is a pure function `(net, params, state, batch, hp)` that gives the named terms of its loss. Everything else
-about it stands beside that function: the tasks it fits, its hyper-parameters with the ranges to search, and, where it
-needs them, what it prepares before training, further networks, or its own random numbers.
+A method is a pure function `(net, params, state, batch, hp)` that returns the named terms of its loss. Everything else
+is declared beside that function: its tasks, its hyper-parameters with the ranges to search, and, if needed, what it
+prepares before training, further networks, or its own random numbers.
 """
 
 import hashlib
@@ -10,7 +10,6 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,7 +35,7 @@ BOTH: tuple[Task, ...] = REGRESSION + CLASSIFICATION
 
 @dataclass(frozen=True)
 class Hyper:
-    """A number to tune: its default, the range in which a search draws it, and what it is in a sentence."""
+    """A hyper-parameter: its default, the range in which a search draws it, and its description."""
 
     default: float | None
     low: float
@@ -46,7 +45,7 @@ class Hyper:
     words: str = ""
 
     def draw(self, generator: np.random.Generator) -> float:
-        """One value from the range.
+        """Draw a value from the range.
 
         >>> 0.1 <= log_uniform(1.0, 0.1, 10.0).draw(np.random.default_rng(0)) <= 10
         True
@@ -64,7 +63,9 @@ class Hyper:
 
 
 def log_uniform(default: float | None, low: float, high: float, words: str = "") -> Hyper:
-    """10^U(log₁₀ low, log₁₀ high).
+    """Return a hyper-parameter searched log-uniformly between `low` and `high`.
+
+        10^U(log₁₀ low, log₁₀ high)
 
     >>> print(log_uniform(1.0, 0.1, 10.0))
     log-uniform 0.1 to 10
@@ -73,7 +74,7 @@ def log_uniform(default: float | None, low: float, high: float, words: str = "")
 
 
 def uniform(default: float, low: float, high: float, words: str = "") -> Hyper:
-    """U(low, high).
+    """Return a hyper-parameter searched uniformly between `low` and `high`.
 
     >>> uniform(0.5, 0, 1).default
     0.5
@@ -82,7 +83,7 @@ def uniform(default: float, low: float, high: float, words: str = "") -> Hyper:
 
 
 def one_of(default: float, *values: float, words: str = "") -> Hyper:
-    """One of some values, each as likely.
+    """Return a hyper-parameter searched among some values, each as likely.
 
     >>> print(one_of(1, 1, 2, 4))
     {1, 2, 4}
@@ -90,12 +91,12 @@ def one_of(default: float, *values: float, words: str = "") -> Hyper:
     return Hyper(default, min(values), max(values), values=values, words=words)
 
 
-# What every method has.
+# Hyper-parameter of every method.
 LEARNING_RATE = log_uniform(1e-2, 10**-4.5, 10**-1.5, "Learning rate of Adam.")
 
 
 class Choice(tuple[Any, ...]):
-    """The values an option may have, the default first, and what it is in a sentence; one value alone stands for any.
+    """The values of an option, the default first, and its description; a single value means that any is allowed.
 
     >>> choice = Choice("mean", "sum", words="How a loss of rows is put together.")
     >>> choice[0], len(choice), choice.words
@@ -105,13 +106,13 @@ class Choice(tuple[Any, ...]):
     words: str
 
     def __new__(cls, *values: Any, words: str) -> "Choice":
-        """Values as a tuple has them."""
+        """Create the tuple of values, with its description."""
         choice = super().__new__(cls, values)
         choice.words = words
         return choice
 
     def __getnewargs_ex__(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """What makes it again in another process."""
+        """Return the arguments that recreate it when unpickled."""
         return tuple(self), {"words": self.words}
 
 
@@ -129,10 +130,10 @@ class Values:
 
 
 class Gradient(NamedTuple):
-    """What a method returns that makes its own update: gradients by parameter, the loss's terms, the new state.
+    """The result of a method that makes its own update: gradients by parameter, the loss's terms, the new state.
 
-    `moves` says by parameter which coordinates move in this step (empty: all); the others stay as they are, with
-    their moments, so that neither momentum nor decay drags them along.
+    `moves` marks by parameter which coordinates are updated in this step (empty: all); the others keep their values and
+    moments, so that neither momentum nor decay changes them.
     """
 
     by_parameter: dict[str, Tensor]
@@ -148,18 +149,17 @@ Objective = Callable[["Net", "Params", State, "Batch", Values], Any]
 class Method:
     """A method with everything the engine and the user need to know about it.
 
-    `prepare(run)` gives the state to start from; `first_stage(run)` what methods in two stages need before there are
-    strata (`residual`, the squared residuals, among it), without a look at the numbers and options named in `later`;
+    `prepare(run)` returns the initial state; `first_stage(run)` what a two-stage method needs before there are strata
+    (including `residual`, the squared residuals), independent of the numbers and options named in `later`;
     `parts(net, n_domains, n_classes, options)` further modules; `draw(generator, rows, n_domains, numbers)` the random
-    numbers of one step; `predict(net, params, state, x)` the output where it is not simply the network's. With
-    `own_gradient` the objective returns a `Gradient`, not terms. Hyper-parameters named `beta1` and `beta2` are Adam's.
-    `version` goes up whenever the same hyper-parameters no longer give the same model, so that no store takes the
-    records of a method for those of a corrected one. `schemes` has the defaults that go with a value of the
-    option `scheme`, where they are not the usual ones. `source` is a hash of the code of a method that is not this
-    library's own, empty for ours: studies keep results by it, so that changed code is another run.
-    `at_once` says that it looks at all rows together, before training or when it predicts: they must be in memory.
-    `per_row` says that its loss has derivatives of each row by itself, so that the network must treat every row alone;
-    `second_order` that there are derivatives in it at all.
+    numbers of one step; `predict(net, params, state, x)` the output if it is not the network's. With `own_gradient` the
+    objective returns a `Gradient`, not terms. Hyper-parameters named `beta1` and `beta2` are Adam's. `version` is
+    raised whenever the same hyper-parameters no longer give the same model, so that stored results of an earlier
+    version are not reused. `schemes` holds the defaults for values of the option `scheme` that differ from the usual
+    ones. `source` is a hash of the code of a method from outside this library, empty for ours; results are stored with
+    it, so that changed code is another run. `at_once` means that the method uses all rows together, before training or
+    in prediction, so that they must be in memory; `per_row` that its loss differentiates each row by itself, so that
+    the network must not mix rows; `second_order` that its loss contains derivatives.
     """
 
     name: str
@@ -186,27 +186,27 @@ class Method:
     second_order: bool = False
 
     def check_task(self, task: Task) -> None:
-        """Refuse a task the method lacks, naming those that have it."""
+        """Raise an error if the method lacks a task, naming the methods that support it."""
         if task not in self.tasks:
             able = ", ".join(sorted(other.name for other in methods(task)))
             raise InputError(f"{self.name!r} does not support {task}; methods that do: {able}")
 
-    def fill(self, given: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
-        """Given values completed by defaults: the numbers, and the options.
+    def fill(self, values: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
+        """Complete the given values by defaults; return the numbers and the options.
 
-        A number of None is left to the method (NaN to the engine).
+        None leaves a number to the method (NaN in the engine).
         """
         known = [*self.space, *self.options]
-        for name in given:
+        for name in values:
             if name not in known:
                 raise InputError(f"method {self.name!r} has no hyper-parameter {name!r}; it has {', '.join(known)}")
         for name, allowed in self.options.items():
-            if name in given and len(allowed) > 1 and given[name] not in allowed:
+            if name in values and len(allowed) > 1 and values[name] not in allowed:
                 names = ", ".join(map(str, allowed))
-                raise InputError(f"{name} of method {self.name!r} must be one of {names}, got {given[name]!r}")
-        given = {**self.schemes.get(given.get("scheme", ""), {}), **given}
-        numbers = {name: _number(name, given.get(name, hyper.default)) for name, hyper in self.space.items()}
-        return numbers, {name: given.get(name, allowed[0]) for name, allowed in self.options.items()}
+                raise InputError(f"{name} of method {self.name!r} must be one of {names}, got {values[name]!r}")
+        values = {**self.schemes.get(values.get("scheme", ""), {}), **values}
+        numbers = {name: _number(name, values.get(name, hyper.default)) for name, hyper in self.space.items()}
+        return numbers, {name: values.get(name, allowed[0]) for name, allowed in self.options.items()}
 
 
 def _number(name: str, value: Any) -> float:
@@ -220,9 +220,9 @@ def _number(name: str, value: Any) -> float:
 
 
 REGISTRY: dict[str, Method] = {}
-REMOVED: dict[str, str] = {}  # names of methods that are gone: the version, and what to use instead
-METHODS = "rpo.methods"  # importing it fills both; the engine itself knows no method by name
-UNSEEN = "unseen"  # in the place of the hash of code that cannot be read
+REMOVED: dict[str, str] = {}  # by name of a removed method: the version, and what to use instead
+OURS = __name__.partition(".")[0]
+UNSEEN = "unseen"  # instead of the hash, if the code cannot be read
 
 
 def method(
@@ -238,7 +238,7 @@ def method(
 ) -> Callable[[Objective], Objective]:
     """Register a function as a method, for estimators, sweeps, studies and the command line.
 
-    A name that is used by another module raises an error; the same module may redefine it, as in a notebook.
+    A name registered by another module raises an error; the same module may redefine it, as in a notebook.
 
     Parameters
     ----------
@@ -280,22 +280,22 @@ def method(
 
     def register(objective: Objective) -> Objective:
         module = sys.modules[objective.__module__]
-        taken = REGISTRY.get(name)
-        if taken is not None and taken.objective.__module__ != objective.__module__:
+        namesake = REGISTRY.get(name)
+        if namesake is not None and namesake.objective.__module__ != objective.__module__:
             raise InputError(
-                f"a method {name!r} is already registered (in {taken.objective.__module__}): use another name"
+                f"a method {name!r} is already registered (in {namesake.objective.__module__}): use another name"
             )
         REGISTRY[name] = Method(
             name=name,
             objective=objective,
             tasks=tasks,
-            summary=summary or _said_of(name, module),
+            summary=summary or _find_summary(name, module),
             formula=_first_line(objective.__doc__),
             cite=cite,
             reference=reference,
             space={**space, "lr": LEARNING_RATE},
             options=options or {},
-            source="" if is_ours(objective) else source_of(objective, *hooks.values()),
+            source="" if is_ours(objective) else hash_source(objective, *hooks.values()),
             **hooks,
         )
         return objective
@@ -303,25 +303,25 @@ def method(
     return register
 
 
-def _said_of(name: str, module: ModuleType) -> str:
-    """The first line of a module; a notebook's says nothing of the method."""
+def _find_summary(name: str, module: ModuleType) -> str:
+    """Return the default summary of a method: the first line of its module, unless that is a notebook."""
     line = "" if module.__name__ == "__main__" else _first_line(module.__doc__)
     return line or f"{name}: a method of your own."
 
 
 def is_ours(objective: Objective) -> bool:
-    """Whether a method belongs to this library."""
-    return objective.__module__.startswith(f"{METHODS}.")
+    """Return whether a method belongs to this library."""
+    return objective.__module__.partition(".")[0] == OURS
 
 
-def source_of(*parts: Any) -> str:
-    """Sixteen digits that change with the code: the module's, or in a notebook that of the functions alone."""
+def hash_source(*parts: Any) -> str:
+    """Hash the source code of a method to 16 hex digits: its module's, or in a notebook that of its functions."""
     functions = [part for part in parts if inspect.isfunction(part)]
     home = sys.modules.get(functions[0].__module__)
     try:
         whole = home is not None and home.__name__ != "__main__"
         text = inspect.getsource(home) if home and whole else "".join(map(inspect.getsource, functions))
-    except (OSError, TypeError):  # typed at a prompt: nobody has the text
+    except (OSError, TypeError):  # typed at a prompt, so that there is no source
         return UNSEEN
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -331,7 +331,7 @@ def _first_line(text: str | None) -> str:
 
 
 def get_method(name: str) -> Method:
-    """The method with this name; an unknown name raises an error that lists all methods, or what replaced it.
+    """Return the method with this name; an unknown name raises an error that lists all methods.
 
     Parameters
     ----------
@@ -362,7 +362,7 @@ def get_method(name: str) -> Method:
 
 
 def methods(task: Task | None = None) -> Iterable[Method]:
-    """All registered methods, or those that support a task.
+    """Return all registered methods, or those that support a task.
 
     Parameters
     ----------
@@ -385,8 +385,7 @@ def methods(task: Task | None = None) -> Iterable[Method]:
 
 
 def _fill_registry() -> Mapping[str, str]:
-    """Our own methods and those of installed packages; packages that could not be loaded, and why."""
-    from rpo.engine.plugins import installed
+    """Load the methods of installed packages, ours among them; return those that could not be loaded, and why."""
+    from rpo.engine.plugins import load_installed
 
-    import_module(METHODS)
-    return installed()
+    return load_installed()

@@ -1,4 +1,4 @@
-"""What is looked at while models train: validation domains, when to stop, who is told."""
+"""Monitoring while models train: validation domains, early stopping, callbacks."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor
 
+from rpo._public import public
 from rpo.engine.callbacks import Callback
 from rpo.engine.data import Data
 from rpo.engine.method import Method, State
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 RULES = ("mean", "worst")
 
 
+@public
 @dataclass(frozen=True)
 class Monitor:
     """Monitor a training: evaluate on validation domains, stop early, and run callbacks.
@@ -76,10 +78,10 @@ class Monitor:
 
 
 class Watch:
-    """A monitor at work on one stack. What it remembers is in the snapshot, and so in checkpoints.
+    """A monitor at work on one stack. Its memory is in the snapshot, and so in checkpoints.
 
     `risk` `(K, T, V)` and `at` `(K, T)` are the evaluations so far; with early stopping `best` is the best score,
-    `since` how many evaluations ago that was, and `flat` and `state/…` the model of it.
+    `since` the number of evaluations since then, and `flat` and `state/…` the model with that score.
     """
 
     def __init__(self, monitor: Monitor, method: Method, net: Net) -> None:
@@ -88,14 +90,17 @@ class Watch:
         self.names = monitor.names or tuple(map(str, range(data.n_domains if data is not None else 0)))
 
     def step(
-        self, now: Snapshot, terms: dict[str, Tensor], steps: int, settled: Callable[[Tensor, State], State]
+        self, now: Snapshot, terms: dict[str, Tensor], steps: int, settle: Callable[[Tensor, State], State]
     ) -> tuple[dict[str, Tensor], bool]:
-        """After a step: what to remember, and whether all have stopped; `settled` gives a state to predict with."""
+        """Evaluate and run callbacks after a step; return the new memory, and whether all models have stopped.
+
+        `settle` turns parameters and state into a state to predict with.
+        """
         for callback in self.monitor.callbacks:
             callback.on_step(now.step, {**terms, "loss": torch.stack(list(terms.values())).sum(0)})
         if self.monitor.validation is None or (now.step % self.monitor.every and now.step != steps):
             return now.watch, False
-        now = replace(now, state=settled(now.flat, now.state))
+        now = replace(now, state=settle(now.flat, now.state))
         risk = self._risks(now, self.monitor.validation)
         for callback in self.monitor.callbacks:
             callback.on_evaluate(now.step, dict(zip(self.names, risk.T, strict=True)))
@@ -111,7 +116,7 @@ class Watch:
         return watch, bool((watch["since"] >= self.monitor.patience).all())
 
     def _risks(self, now: Snapshot, data: Data) -> Tensor:
-        """The risk of each model on each validation domain, `(K, V)`."""
+        """Compute the risk of each model on each validation domain, `(K, V)`."""
         output = self._outputs(now, data)
         risks = [
             domain_mean(sample_loss(own, data.y, data.task), data.domain, data.weight, data.n_domains) for own in output
@@ -121,19 +126,19 @@ class Watch:
     def _outputs(self, now: Snapshot, data: Data) -> Tensor:
         if not self.method.at_once:
             return predict(self.method, self.net, now.flat, now.state, data.x)
-        # A prediction that looks at all rows it is given is given a domain at a time.
-        found = now.flat.new_zeros(len(now.flat), data.n_rows, data.n_outputs)
+        # A method that predicts from all rows together gets one domain at a time.
+        output = now.flat.new_zeros(len(now.flat), data.n_rows, data.n_outputs)
         for e in range(data.n_domains):
             rows = data.domain == e
-            found[:, rows] = predict(self.method, self.net, now.flat, now.state, data.tensor[rows])
-        return found
+            output[:, rows] = predict(self.method, self.net, now.flat, now.state, data.tensor[rows])
+        return output
 
     def _best(self, now: Snapshot, score: Tensor) -> dict[str, Tensor]:
-        """Each model's best so far; one that has waited long enough is not looked at any more."""
+        """Update each model's best evaluation; models out of patience are left alone."""
         score = torch.where(score.isfinite(), score, torch.inf)
         if "best" not in now.watch:
-            kept = {f"state/{name}": value for name, value in now.state.items()}
-            return {"best": score, "since": torch.zeros_like(score), "flat": now.flat, **kept}
+            state = {f"state/{name}": value for name, value in now.state.items()}
+            return {"best": score, "since": torch.zeros_like(score), "flat": now.flat, **state}
         before = now.watch
         waiting = before["since"] < self.monitor.patience
         better = waiting & (score < before["best"])
@@ -148,14 +153,14 @@ class Watch:
             **{f"state/{name}": newer(value, before[f"state/{name}"]) for name, value in now.state.items()},
         }
 
-    def chosen(self, now: Snapshot) -> tuple[Tensor, State]:
-        """The models of the best evaluation, or as they are."""
+    def select_models(self, now: Snapshot) -> tuple[Tensor, State]:
+        """Return the models of the best evaluation, or the current ones without early stopping."""
         if "best" not in now.watch:
             return now.flat, now.state
-        kept = {name.removeprefix("state/"): v for name, v in now.watch.items() if name.startswith("state/")}
-        return now.watch["flat"], kept
+        state = {name.removeprefix("state/"): v for name, v in now.watch.items() if name.startswith("state/")}
+        return now.watch["flat"], state
 
     def end(self, trained: "Trained") -> None:
-        """Tell the callbacks."""
+        """Run the callbacks' `on_end`."""
         for callback in self.monitor.callbacks:
             callback.on_end(trained)

@@ -22,7 +22,7 @@ GROUPS = 4  # of channels, each normed by itself
 
 
 def mlp(n_inputs: int, n_outputs: int, hidden: Sequence[int] = (64, 64)) -> nn.Sequential:
-    """A ReLU network: the architecture whose input gradient we have in closed form.
+    """Build a ReLU network; its input gradient is known in closed form.
 
     Parameters
     ----------
@@ -54,10 +54,10 @@ def mlp(n_inputs: int, n_outputs: int, hidden: Sequence[int] = (64, 64)) -> nn.S
 
 
 def cnn(row_shape: Sequence[int], n_outputs: int, channels: Sequence[int] = (16, 32, 64)) -> nn.Sequential:
-    """A convolutional network: strided convolutions, group norms, ReLUs, average pooling, a linear head.
+    """Build a convolutional network: strided convolutions, group norms, ReLUs, average pooling, a linear head.
 
-    Group norms use one picture at a time, so every picture has its own input gradient, and the Lipschitz term covers
-    the whole network.
+    Group norms normalise each picture by itself, so every picture has its own input gradient, and the Lipschitz term
+    covers the whole network.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def cnn(row_shape: Sequence[int], n_outputs: int, channels: Sequence[int] = (16,
 
 
 def network(row_shape: Sequence[int], n_outputs: int, widths: Sequence[int]) -> nn.Sequential:
-    """A network for the given rows: a ReLU network for vectors, convolutions for pictures.
+    """Build a default network for rows of a shape: a ReLU network for vectors, convolutions for pictures.
 
     Parameters
     ----------
@@ -117,9 +117,9 @@ def network(row_shape: Sequence[int], n_outputs: int, widths: Sequence[int]) -> 
 class Net:
     """A module split into features and a linear head, with its parameters kept outside.
 
-    The head is the last layer of an `nn.Sequential`, or what the module has under the name `head`, a submodule or a
-    method, and then the rest is under `features`. `parts` are further modules that a method trains along, such as a
-    discriminator; their parameters are found under their names.
+    The head is the last layer of an `nn.Sequential`, or the submodule or method `head` of a module whose other part is
+    `features`. `parts` are further modules that a method trains, such as a discriminator; their names prefix their
+    parameters.
     """
 
     def __init__(self, build: Callable[[], nn.Module], parts: Callable[["Net"], Mapping[str, nn.Module]] | None = None):
@@ -130,7 +130,7 @@ class Net:
             layers.hold_statistics(self.module)
             self.parts = dict(parts(self)) if parts else {}
         self.draws, self.mixes = bool(drawing(self.module)), bool(mixing(self.module))
-        self.attends, self.agree = False, True  # known once it was applied
+        self.attends, self.agree = False, True  # set by `check_forward`
         self.shapes = {name: p.shape for name, p in self._named(self.module, self.parts)}
         self.sizes = [shape.numel() for shape in self.shapes.values()]
 
@@ -140,18 +140,18 @@ class Net:
         return named + [(f"{part}/{name}", p) for part in parts for name, p in parts[part].named_parameters()]
 
     def __call__(self, params: Params, x: Tensor) -> Tensor:
-        """f(x), always `(n, c)`."""
+        """Compute f(x), always of shape `(n, c)`."""
         output: Tensor = functional_call(self.module, self.own(params), (x,))
-        output = output.to(x.dtype)  # bfloat16 is for layers; losses are computed in full
+        output = output.to(x.dtype)  # bfloat16 is for layers only
         return output if output.dim() > 1 else output[:, None]
 
     def slope(self, params: Params, x: Tensor) -> tuple[Tensor, Tensor]:
-        """f(x) and the squared input gradients, `(n, c)` and `(n,)`."""
+        """Compute f(x), `(n, c)`, and the squared input gradients, `(n,)`."""
         output, slope = output_and_slope(self.module, x, self.own(params))
         return output.to(x.dtype), slope.to(x.dtype)
 
     def check_forward(self, params: Params, x: Tensor) -> None:
-        """Refuse a network that draws random numbers when it predicts: its output would not be a function of x."""
+        """Refuse a network that draws random numbers in evaluation mode: its output would not be a function of x."""
         with torch.no_grad(), self.evaluating():
             with Undrawn() as seen:
                 output = self(params, x)
@@ -159,24 +159,24 @@ class Net:
         self.attends = any(word in name for name in seen.operations for word in layers.ATTENTION)
 
     def _agrees(self, params: Params, x: Tensor, output: Tensor) -> bool:
-        """Whether the head of the features is the network."""
+        """Return whether `head(features(x))` equals the output of the network."""
         try:
-            found = self._call("head", params, self._call("features", params, x).flatten(1))
+            result = self._call("head", params, self._call("features", params, x).flatten(1))
         except (RuntimeError, TypeError):
             return False
-        return found.shape == output.shape and bool(torch.allclose(found.to(output), output, rtol=1e-3, atol=1e-5))
+        return result.shape == output.shape and bool(torch.allclose(result.to(output), output, rtol=1e-3, atol=1e-5))
 
     def place(self, like: Tensor) -> None:
-        """Put what is no parameter (buffers, such as encodings of positions) where these numbers are."""
+        """Move buffers, such as encodings of positions, to the device and precision of `like`."""
         for module in (self.module, *self.parts.values()):
             module.to(like.device, like.dtype)
 
     def evaluating(self) -> AbstractContextManager[None]:
-        """The network as it predicts, while this lasts."""
+        """Put the network into evaluation mode while the context lasts."""
         return layers.evaluating(self.module)
 
     def features(self, params: Params, x: Tensor) -> Tensor:
-        """φ(x): what goes into the head."""
+        """Compute the features φ(x), the input of the head."""
         features: Tensor
         if self._named_parts():
             if not self.agree:
@@ -187,21 +187,21 @@ class Net:
             features = self._call("features", params, x)
         else:
             names, body, _ = self._split()
-            features = functional_call(body, _prefixed(params, names), (x,))
+            features = functional_call(body, _select_params(params, names), (x,))
         return features.flatten(1).to(x.dtype)
 
     def head(self, params: Params, features: Tensor) -> Tensor:
-        """The head's output for given features."""
+        """Compute the head's output for given features."""
         output: Tensor
         if self._named_parts():
             output = self._call("head", params, features)
         else:
             _, _, (name, head) = self._split()
-            output = functional_call(head, _prefixed(params, {name: ""}), (features,))
+            output = functional_call(head, _select_params(params, {name: ""}), (features,))
         return output.to(features.dtype)
 
     def head_inputs(self, features: Tensor) -> Tensor:
-        """What each weight of a linear head is multiplied with: the features, and one for its bias."""
+        """Return the inputs of the linear head, with a column of ones for its bias."""
         if self._linear_head().bias is None:
             return features
         return torch.cat([features, features.new_ones(len(features), 1)], 1)
@@ -224,17 +224,17 @@ class Net:
         return max((shape[0] for shape in self.shapes.values() if shape), default=1)
 
     def through(self, params: Params, x: Tensor, shifts: Sequence[Tensor] = ()) -> tuple[Tensor, list[Tensor]]:
-        """f(x), and what goes into each layer with weights but the first; `shifts` are added to those on the way."""
+        """Compute f(x) and the input of each layer with weights but the first; `shifts` are added to those inputs."""
         hidden: list[Tensor] = []
         *before, last = self._pieces()
         for index, (names, piece) in enumerate(before):
-            x = functional_call(piece, _prefixed(params, names), (x,))
+            x = functional_call(piece, _select_params(params, names), (x,))
             x = x + shifts[index] if shifts else x
             hidden.append(x)
-        return functional_call(last[1], _prefixed(params, last[0]), (x,)), hidden
+        return functional_call(last[1], _select_params(params, last[0]), (x,)), hidden
 
     def _pieces(self) -> list[tuple[dict[str, str], nn.Module]]:
-        """The network cut before each layer with weights but the first: names of its layers, and the piece."""
+        """Cut the network before each layer with weights but the first; return each piece with its layers' names."""
         if not isinstance(self.module, nn.Sequential):
             return self._two_pieces()
         weighted = [i for i, layer in enumerate(self.module) if any(True for _ in layer.parameters())]
@@ -242,9 +242,9 @@ class Net:
         return [({str(i): str(i) for i in range(begin, end)}, self.module[begin:end]) for begin, end in pairwise(cuts)]
 
     def _two_pieces(self) -> list[tuple[dict[str, str], nn.Module]]:
-        """Features and head of a module that is no sequence."""
+        """Return features and head of a module that is no sequence, with their parameters' names."""
         if not self._named_parts():
-            self._split()  # says what is needed
+            self._split()  # raises
         own = [name for name, _ in self.module.named_children()]
         own += [name for name, _ in self.module.named_parameters(recurse=False)]
         names = {name: f"module.{name}" for name in own}
@@ -255,24 +255,24 @@ class Net:
         ]
 
     def _named_parts(self) -> bool:
-        """Whether the module has `features` and `head`, as submodules or as methods."""
+        """Return whether the module has `features` and `head`, as submodules or as methods."""
         if isinstance(self.module, nn.Sequential):
             return False
         return all(callable(getattr(self.module, name, None)) for name in ("features", "head"))
 
     def _call(self, name: str, params: Params, x: Tensor) -> Tensor:
-        """What the module's own part of that name gives under these parameters."""
+        """Apply the submodule or method `name` of the module under these parameters."""
         inner = {f"module.{key}": value for key, value in self.own(params).items()}
-        found: Tensor = functional_call(_Part(self.module, name), inner, (x,))
-        return found
+        output: Tensor = functional_call(_Part(self.module, name), inner, (x,))
+        return output
 
     def part(self, name: str, params: Params, *inputs: Tensor) -> Tensor:
-        """The output of a further module."""
-        output: Tensor = functional_call(self.parts[name], _prefixed(params, {name: ""}, "/"), inputs)
+        """Compute the output of a further module."""
+        output: Tensor = functional_call(self.parts[name], _select_params(params, {name: ""}, "/"), inputs)
         return output
 
     def own(self, params: Params) -> Params:
-        """The parameters of the network itself, without those of further modules."""
+        """Return the parameters of the network itself, without those of further modules."""
         return {name: p for name, p in params.items() if "/" not in name} if self.parts else params
 
     def _split(self) -> tuple[dict[str, str], nn.Module, tuple[str, nn.Module]]:
@@ -285,13 +285,13 @@ class Net:
         )
 
     def flatten(self, params: Mapping[str, Tensor]) -> Tensor:
-        """All parameters as one vector (leading axes kept)."""
+        """Concatenate all parameters into one vector (leading axes kept)."""
         name, shape = next(iter(self.shapes.items()))
         lead = params[name].dim() - len(shape)
         return torch.cat([params[name].flatten(lead) for name in self.shapes], lead)
 
     def unflatten(self, flat: Tensor) -> Params:
-        """Parameters by name, views of one vector (leading axes kept)."""
+        """Split one vector into parameters by name, as views (leading axes kept)."""
         pieces = torch.split(flat, self.sizes, -1)
         return {
             name: piece.reshape(*flat.shape[:-1], *shape)
@@ -299,7 +299,7 @@ class Net:
         }
 
     def init(self, seed: Sequence[int]) -> Tensor:
-        """Random parameters from a seed, as one vector; torch's own generator is neither read nor set."""
+        """Draw initial parameters from a seed, as one vector; torch's own generator is neither read nor set."""
         state = int(np.random.SeedSequence(list(seed)).generate_state(1, np.uint64)[0] >> 1)
         with Seeded(state):
             module = self.build()
@@ -307,35 +307,38 @@ class Net:
         return self.flatten({name: p.detach() for name, p in self._named(module, parts)})
 
 
-def _prefixed(params: Params, names: Mapping[str, str], separator: str = ".") -> Params:
-    """Parameters below the given submodules, renamed: {"a": "b"} turns a.weight into b.weight, "" drops the name."""
-    chosen = {}
+def _select_params(params: Params, names: Mapping[str, str], separator: str = ".") -> Params:
+    """Select the parameters of submodules and rename them: {"a": "b"} turns a.weight into b.weight.
+
+    An empty name drops the prefix.
+    """
+    selected = {}
     for name, value in params.items():
         first, _, rest = name.partition(separator)
         if not rest and names.get(first):  # a parameter of the module itself
-            chosen[names[first]] = value
+            selected[names[first]] = value
         if rest and first in names:
-            chosen[f"{names[first]}.{rest}" if names[first] else rest] = value
-    return chosen
+            selected[f"{names[first]}.{rest}" if names[first] else rest] = value
+    return selected
 
 
 class _Part(nn.Module):
-    """A submodule or a method of a module, called as a module: so that parameters can be put into it."""
+    """A submodule or method of a module, wrapped as a module so that parameters can be put into it."""
 
     def __init__(self, module: nn.Module, name: str) -> None:
         super().__init__()
         self.module, self.name = module, name
 
     def forward(self, x: Tensor) -> Tensor:
-        found: Tensor = getattr(self.module, self.name)(x)
-        return found
+        output: Tensor = getattr(self.module, self.name)(x)
+        return output
 
 
 def factory(module: Any, row_shape: tuple[int, ...], n_outputs: int) -> Callable[[], nn.Module]:
-    """A function that builds a freshly initialised network, from what a user may give.
+    """Return a function that builds a freshly initialised network from a module or a callable.
 
-    An `nn.Module` is a template: it is copied and its layers' `reset_parameters` are called. A callable
-    `(row_shape, n_outputs)` builds the network, and decides itself how to initialise it.
+    An `nn.Module` is a template: it is copied, and `reset_parameters` of its layers is called. A callable
+    `(row_shape, n_outputs)` builds and initialises the network.
     """
     if isinstance(module, nn.Module):
         return lambda: _reset(module)

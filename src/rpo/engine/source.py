@@ -1,7 +1,7 @@
 """Inputs that do not fit into memory: a map-style dataset, fetched a batch at a time.
 
-A source stands in the place of the tensor of inputs. Which rows a step sees is decided as for a tensor
-(`engine.data.draw_rows`); targets, domains, strata and weights are in memory either way.
+A source replaces the tensor of inputs. The rows of a step are drawn as for a tensor (`engine.data.draw_rows`); targets,
+domains, strata and weights are always in memory.
 """
 
 import signal
@@ -18,12 +18,13 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from rpo._io import Bar, Show
+from rpo._public import public
 from rpo.engine.drawing import Seeded
 from rpo.exceptions import InputError, TrainingError
 
-PIECE = 256  # rows fetched at once where all are looked at
-SAMPLE = 64  # rows that stand for all of them in the name of a training
-# Where the labels of an item stand, and what a dataset that has them all at hand calls them.
+PIECE = 256  # rows fetched at once when all rows are read
+SAMPLE = 64  # rows that represent all of them in the fingerprint of a training
+# Position of each label in an item, and the attribute of a dataset that holds it for all items.
 LABELS = {"y": (1, "targets"), "domains": (2, "domains"), "strata": (3, "strata")}
 
 
@@ -34,6 +35,7 @@ class Key(NamedTuple):
     drawn: tuple[int, int, int] | None = None
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Source:
     """A `torch.utils.data.Dataset` with a target, a domain and, optionally, a stratum for each item.
@@ -96,27 +98,27 @@ class Source:
         return len(self), *self.example.shape
 
     def to(self, device: torch.device, dtype: torch.dtype) -> "Source":
-        """The same, its batches on a device and of a type."""
+        """Return the same source with its batches on a device and of a type."""
         return replace(self, device=device, dtype=dtype)
 
     def __getitem__(self, rows: slice) -> Tensor:
-        """Some inputs as they are."""
+        """Return the inputs of a slice of items, without augmentation."""
         keys = [Key(row) for row in range(*rows.indices(len(self)))]
-        return self._move(_stacked(_Items(self.dataset, None).__getitems__(keys)))
+        return self._move(_stack(_Items(self.dataset, None).__getitems__(keys)))
 
     def pieces(self, size: int = PIECE) -> Iterator[Tensor]:
-        """All inputs in order and as they are, some at a time."""
+        """Yield all inputs in order, without augmentation, `size` at a time."""
         keys = ([Key(row) for row in range(start, min(start + size, len(self)))] for start in range(0, len(self), size))
         for piece in self._loader(keys, None):
             yield self._move(piece)
 
     def sample(self) -> Tensor:
-        """Some inputs from first to last, on the CPU: what is the same in them is taken for the same data."""
+        """Return up to 64 evenly spaced inputs, on the CPU; data that agree in them count as the same data."""
         rows = np.unique(np.linspace(0, len(self) - 1, SAMPLE).astype(int))
-        return _stacked(_Items(self.dataset, None).__getitems__([Key(int(row)) for row in rows]))
+        return _stack(_Items(self.dataset, None).__getitems__([Key(int(row)) for row in rows]))
 
     def stream(self, draws: Iterator[Tensor], seeds: Sequence[int], first: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """The rows of each step from `first` on, `(K, n)`, and their inputs for training, `(K, n, ...)`."""
+        """Yield the rows of each step from `first` on, `(K, n)`, and their augmented inputs, `(K, n, ...)`."""
         waiting: deque[Tensor] = deque()  # rows that are being fetched
 
         def keys() -> Iterator[list[Key]]:
@@ -133,41 +135,41 @@ class Source:
             yield rows, self._move(x).reshape(*rows.shape, *x.shape[1:])
 
     def labels(self, name: str, show: Show = "auto") -> NDArray[Any] | None:
-        """`y`, `domains` or `strata` of every item; None if there are none."""
+        """Return `y`, `domains` or `strata` of every item, or None if there are none."""
         place, attribute = LABELS[name]
-        given = getattr(self, name)
-        given = getattr(self.dataset, attribute, None) if given is None else given
-        if given is None:
+        values = getattr(self, name)
+        values = getattr(self.dataset, attribute, None) if values is None else values
+        if values is None:
             item = self.dataset[0]
             if not isinstance(item, tuple | list) or len(item) <= place:
                 return None
             with Bar(len(self), f"reading {name}", show) as bar:
-                given = []
+                values = []
                 for row in range(len(self)):
-                    given.append(_plain(self.dataset[row][place]))
+                    values.append(_plain(self.dataset[row][place]))
                     bar.advance()
-        found = np.asarray(given)
-        if found.shape != (len(self),):
-            raise InputError(f"{name} must have one label for each of the {len(self)} items, got shape {found.shape}")
-        return found
+        labels = np.asarray(values)
+        if labels.shape != (len(self),):
+            raise InputError(f"{name} must have one label for each of the {len(self)} items, got shape {labels.shape}")
+        return labels
 
     def _move(self, x: Tensor) -> Tensor:
         return x.to(self.device, self.dtype, non_blocking=True)
 
     def _loader(self, keys: Iterator[list[Key]], augment: Callable[[Tensor], Tensor] | None) -> Iterator[Tensor]:
-        """Inputs for lists of keys, fetched ahead by workers if there are some."""
+        """Yield the inputs for lists of keys, fetched ahead by workers if there are some."""
         loader = DataLoader(
             _Items(self.dataset, augment),
             batch_sampler=keys,
             num_workers=self.workers,
-            collate_fn=_stacked,
-            worker_init_fn=_calm if self.workers else None,
+            collate_fn=_stack,
+            worker_init_fn=_ignore_sigterm if self.workers else None,
             pin_memory=self.device.type == "cuda",
-            generator=torch.Generator(),  # else seeds of workers, which nothing uses, come from the process's own
+            generator=torch.Generator(),  # otherwise the seeds of workers, which are not used, change the global one
         )
         try:
             yield from loader
-        except InputError as error:  # of a worker it has the worker's traceback above it
+        except InputError as error:  # from a worker, its message includes the traceback
             raise InputError(str(error).strip().splitlines()[-1].removeprefix("rpo.exceptions.InputError: ")) from None
         except RuntimeError as error:
             if "exited unexpectedly" not in str(error) and "killed by signal" not in str(error):
@@ -176,23 +178,23 @@ class Source:
 
 
 class _Items(Dataset[Tensor]):
-    """The inputs of a dataset by key, several at once where the dataset can."""
+    """The inputs of a dataset by key, several at once if the dataset supports it."""
 
     def __init__(self, dataset: Dataset[Any], augment: Callable[[Tensor], Tensor] | None) -> None:
         self.dataset, self.augment = dataset, augment
 
     def __getitem__(self, key: Key) -> Tensor:
-        return _augmented(_input(self.dataset[key.row]), key, self.augment)
+        return _augment(_input(self.dataset[key.row]), key, self.augment)
 
     def __getitems__(self, keys: list[Key]) -> list[Tensor]:
         together = getattr(self.dataset, "__getitems__", None)
         if together is None:
             return [self[key] for key in keys]
         items = together([key.row for key in keys])
-        return [_augmented(_input(item), key, self.augment) for key, item in zip(keys, items, strict=True)]
+        return [_augment(_input(item), key, self.augment) for key, item in zip(keys, items, strict=True)]
 
 
-def _augmented(x: Tensor, key: Key, augment: Callable[[Tensor], Tensor] | None) -> Tensor:
+def _augment(x: Tensor, key: Key, augment: Callable[[Tensor], Tensor] | None) -> Tensor:
     if augment is None or key.drawn is None:
         return x
     seed, step, place = key.drawn
@@ -211,7 +213,7 @@ def _input(item: Any) -> Tensor:
         ) from None
 
 
-def _stacked(items: list[Tensor]) -> Tensor:
+def _stack(items: list[Tensor]) -> Tensor:
     try:
         return torch.stack(items)
     except RuntimeError:
@@ -223,7 +225,7 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, Tensor) else value
 
 
-def _calm(_: int) -> None:
-    """In a worker: SIGTERM is for the process that trains, which finishes its step and ends the workers itself."""
+def _ignore_sigterm(_: int) -> None:
+    """Let a worker ignore SIGTERM: the training process finishes its step and ends the workers itself."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     torch.set_num_threads(1)

@@ -12,22 +12,22 @@ from torch.func import grad, vmap
 from torch.utils._pytree import tree_map
 
 from rpo._io import Bar
-from rpo.engine.adam import AdamState, adam_step, cosine
+from rpo.engine.adam import AdamState, cosine, step_adam
 from rpo.engine.checkpoint import Keeper
 from rpo.engine.config import Config, keep_freed_pages
 from rpo.engine.data import COLUMNS, Batch, Data, draw_batches
 from rpo.engine.drawing import Seeded
-from rpo.engine.layers import BUFFER, MEASURED, measured, twice_differentiable
+from rpo.engine.layers import BUFFER, MEASURED, measure_statistics, twice_differentiable
 from rpo.engine.method import Method, State, Values
 from rpo.engine.monitor import Watch
 from rpo.engine.nets import Net, Params
 from rpo.engine.trained import Snapshot, Trained
 
-LAYERS = "layers"  # the name of the seed of layers that draw, among a batch's random numbers
+LAYERS = "layers"  # name of the layers' seed among a batch's random numbers
 
 
 class Stack:
-    """One stack in training."""
+    """A stack of models in training."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Stack:
         self.numbers, self.options, self.config = dict(numbers), dict(options), config
         self.steps = torch.tensor(float(config.steps), dtype=config.dtype, device=data.x.device)
         self.size = data.size(len(seeds))
-        # Derivatives of derivatives, which not every kernel has.
+        # Second derivatives, which not every kernel has.
         self.hard = method.per_row or method.own_gradient or method.second_order
         self.step = torch.compile(self._step) if config.compile else self._step
 
@@ -57,10 +57,13 @@ class Stack:
         keep: Keeper | None = None,
         watch: Watch | None = None,
     ) -> Trained:
-        """Train from a snapshot on; models that fail are noted and left alone; `keep` and `watch` see every step."""
-        flat, adam, state, seen, stop = now.flat, now.adam, now.state, now.watch, False
+        """Train from a snapshot until step `until`; `keep` and `watch` are called after every step.
+
+        A model whose loss is not finite is noted in `failures` and left alone.
+        """
+        flat, adam, state, memory, stop = now.flat, now.adam, now.state, now.watch, False
         curve = []
-        with closing(self.batches(now.step)) as batches:  # ends the workers of a source
+        with closing(self.batches(now.step)) as batches:  # stops the workers of a source
             for step in range(now.step, until):
                 parts = [next(batches) for _ in range(self.config.accumulate)]
                 with twice_differentiable(self.net.attends and (self.hard or len(flat) > 1)):
@@ -73,31 +76,31 @@ class Stack:
                         break
                 bar.advance()
                 if watch is not None:
-                    now = Snapshot(flat, adam, state, step + 1, seen)
-                    seen, stop = watch.step(now, terms, self.config.steps, self.settled)
+                    now = Snapshot(flat, adam, state, step + 1, memory)
+                    memory, stop = watch.step(now, terms, self.config.steps, self.settle)
                 if keep is not None:
-                    keep(Snapshot(flat, adam, state, step + 1, seen), curve, failures)
+                    keep(Snapshot(flat, adam, state, step + 1, memory), curve, failures)
                 if stop:
                     break
         loss = torch.stack(curve) if curve else flat.new_zeros(0, len(flat))
         if watch is not None and until == self.config.steps:
-            flat, state = watch.chosen(Snapshot(flat, adam, state, until, seen))
+            flat, state = watch.select_models(Snapshot(flat, adam, state, until, memory))
         if until == self.config.steps:
-            state = self.settled(flat, state)
-        return Trained(self.method, self.net, Snapshot(flat, adam, state, until, seen), failures, loss)
+            state = self.settle(flat, state)
+        return Trained(self.method, self.net, Snapshot(flat, adam, state, until, memory), failures, loss)
 
-    def settled(self, flat: Tensor, state: State) -> State:
-        """The state with what predictions need beside it: the statistics of batch norms for these weights."""
+    def settle(self, flat: Tensor, state: State) -> State:
+        """Return the state to predict with, which includes the statistics of batch norms for these weights."""
         if not self.net.mixes or any(name.startswith(BUFFER) for name in state):
             return state
         number = min(self.config.steps, MEASURED)
-        with closing(self.batches(self.config.steps)) as batches:  # drawn by the rule, and trained on by no step
-            seen = (next(batches).x[0] for _ in range(number))
-            found = measured(self.net.module, _first(self.net.own(self.net.unflatten(flat)), 0), seen)
-        return {**state, **{f"{BUFFER}{name}": value[None] for name, value in found.items()}}
+        with closing(self.batches(self.config.steps)) as batches:  # batches that no step is trained on
+            inputs = (next(batches).x[0] for _ in range(number))
+            statistics = measure_statistics(self.net.module, _first(self.net.own(self.net.unflatten(flat)), 0), inputs)
+        return {**state, **{f"{BUFFER}{name}": value[None] for name, value in statistics.items()}}
 
     def batches(self, first: int) -> Generator[Batch, None, None]:
-        """The batches from step `first` on, `accumulate` a step; without a batch size every step sees all rows."""
+        """Yield the batches from step `first` on, `accumulate` per step; without a batch size all rows each time."""
         data, size = self.data, self.config.batch_size
         everything = {name: getattr(data, name) for name in COLUMNS}
         everything["row"] = torch.arange(data.n_rows, device=data.x.device)
@@ -110,12 +113,12 @@ class Stack:
             yield Batch(**columns, size=self.size, step=step, steps=self.steps, draw=self._draw(number, rows))
 
     def _draw(self, step: int, rows: int) -> dict[str, Tensor]:
-        """The random numbers of this batch, the method's and the layers' own: from the seed and its number alone."""
-        found = {}
+        """Draw the random numbers of a batch for the method and the layers, from the seeds and its number alone."""
+        draws = {}
         if self.net.draws:
             states = [np.random.SeedSequence([seed, 5, step]).generate_state(1, np.uint64) for seed in self.seeds]
-            found[LAYERS] = torch.from_numpy((np.concatenate(states) >> np.uint64(1)).astype(np.int64))
-        return found if self.method.draw is None else found | self._own_draw(self.method.draw, step, rows)
+            draws[LAYERS] = torch.from_numpy((np.concatenate(states) >> np.uint64(1)).astype(np.int64))
+        return draws if self.method.draw is None else draws | self._own_draw(self.method.draw, step, rows)
 
     def _own_draw(self, draw: Callable[..., dict[str, Any]], step: int, rows: int) -> dict[str, Tensor]:
         drawn = [
@@ -134,7 +137,7 @@ class Stack:
         }
 
     def _dims(self, batch: Batch) -> Batch:
-        """Which fields of the batch have one slice a model."""
+        """Return the axis of each field of the batch that runs over models, or None if it is shared."""
         data, drawn = self.data, self.config.batch_size is not None
         own = 0 if drawn or data.stacked else None
         weight = 0 if drawn or data.weight.dim() == 2 else None
@@ -143,20 +146,20 @@ class Stack:
         return Batch(**fields, draw=dict.fromkeys(batch.draw, 0))  # type: ignore[arg-type]
 
     def _step(
-        self, flat: Tensor, adam: AdamState, state: State, batch: Batch, *more: Batch
+        self, flat: Tensor, adam: AdamState, state: State, batch: Batch, *others: Batch
     ) -> tuple[Tensor, AdamState, State, dict[str, Tensor]]:
-        """One step of all models: gradients, then Adam."""
+        """Make one step of all models: gradients, then Adam."""
         gradient = self._gradient(flat, state, batch)
-        for other in more:
+        for other in others:
             gradient = gradient.plus(self._gradient(flat, gradient.state, other))
-        if more:
-            gradient = gradient.over(1 + len(more))
+        if others:
+            gradient = gradient.over(1 + len(others))
         pace = cosine(batch.step, self.steps) if self.config.schedule == "cosine" else torch.ones_like(self.steps)
         if self.options.get("rescale") == "reset":
             adam = _restart(adam, batch.step, self.numbers["anneal"] * self.steps)
         rate = self.numbers["lr"][:, None] * pace
         decay = {name: self.numbers[name][:, None] for name in ("beta1", "beta2") if name in self.numbers}
-        new_flat, new_adam = adam_step(flat, gradient.vector, adam, rate, **decay)
+        new_flat, new_adam = step_adam(flat, gradient.vector, adam, rate, **decay)
         if gradient.moves is not None:
             new_flat = torch.where(gradient.moves, new_flat, flat)
             new_adam = AdamState(
@@ -165,9 +168,9 @@ class Stack:
         return new_flat, new_adam, gradient.state, gradient.terms
 
     def _gradient(self, flat: Tensor, state: State, batch: Batch) -> "_Gradient":
-        """Gradients of all models as one matrix."""
+        """Compute the gradients of all models as one matrix."""
         if self.method.own_gradient:
-            own = self._every(self._objective, batch)(self.net.unflatten(flat), state, batch, self.numbers)
+            own = self._vectorize(self._objective, batch)(self.net.unflatten(flat), state, batch, self.numbers)
             moves = self.net.flatten(own.moves) if own.moves else None
             return _Gradient(self.net.flatten(own.by_parameter), own.terms, own.state, moves)
 
@@ -181,12 +184,12 @@ class Stack:
         return _Gradient(vector, terms, new, None)
 
     def _total(self, flat: Tensor, state: State, batch: Batch) -> tuple[Tensor, tuple[dict[str, Tensor], State]]:
-        """The sum of all losses. The models are independent: its gradient is the gradient of each."""
-        terms, new = self._every(self._terms, batch)(self.net.unflatten(flat), state, batch, self.numbers)
+        """Sum the losses of all models. They are independent: the sum's gradient is the gradient of each."""
+        terms, new = self._vectorize(self._terms, batch)(self.net.unflatten(flat), state, batch, self.numbers)
         return torch.stack(list(terms.values())).sum(), (terms, new)
 
-    def _every(self, function: Callable[..., Any], batch: Batch) -> Callable[..., Any]:
-        """A function of one model made one of the stack; a stack of one needs no `vmap`, which costs half its time."""
+    def _vectorize(self, function: Callable[..., Any], batch: Batch) -> Callable[..., Any]:
+        """Vectorise a function of one model over the stack; one model needs no `vmap`, which would double its time."""
         dims = (0, 0, self._dims(batch), 0)
         if len(self.seeds) > 1:
             return vmap(function, in_dims=dims)
@@ -198,15 +201,15 @@ class Stack:
         return single
 
     def _objective(self, params: Params, state: State, batch: Batch, numbers: dict[str, Tensor]) -> Any:
-        """What the method says about one model and one batch."""
+        """Evaluate the method's objective for one model and one batch."""
         hp = Values({**self.options, **numbers, "task": self.data.task, "n_classes": self.data.n_classes})
-        if not (self.config.autocast or self.net.draws):  # the usual way, and one that the compiler can follow
+        if not (self.config.autocast or self.net.draws):  # the usual case, which the compiler can follow
             return self.method.objective(self.net, params, state, batch, hp)
-        with ExitStack() as around:
+        with ExitStack() as contexts:
             if self.config.autocast:
-                around.enter_context(torch.autocast(batch.x.device.type, torch.bfloat16))
+                contexts.enter_context(torch.autocast(batch.x.device.type, torch.bfloat16))
             if self.net.draws:
-                around.enter_context(Seeded(int(batch.draw[LAYERS])))
+                contexts.enter_context(Seeded(int(batch.draw[LAYERS])))
             return self.method.objective(self.net, params, state, batch, hp)
 
     def _terms(
@@ -225,12 +228,12 @@ class _Gradient(NamedTuple):
     moves: Tensor | None
 
     def plus(self, other: "_Gradient") -> "_Gradient":
-        """The sum with that of a later batch, and the later state."""
+        """Add the gradient of a later batch; its state is kept."""
         terms = {name: value + other.terms[name] for name, value in self.terms.items()}
         return _Gradient(self.vector + other.vector, terms, other.state, None)
 
     def over(self, number: int) -> "_Gradient":
-        """The mean of so many."""
+        """Divide gradients and terms by a number of batches."""
         terms = {name: value / number for name, value in self.terms.items()}
         return _Gradient(self.vector / number, terms, self.state, None)
 
@@ -240,7 +243,7 @@ def _detach(values: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _first(argument: Any, dim: Any) -> Any:
-    """The slice of the only model."""
+    """Return the slice of the only model."""
     if isinstance(argument, Batch):
         return Batch(*(_first(value, own) for value, own in zip(argument, dim, strict=True)))
     if isinstance(argument, dict):
@@ -249,13 +252,13 @@ def _first(argument: Any, dim: Any) -> Any:
 
 
 def _restart(adam: AdamState, step: Tensor, when: Tensor) -> AdamState:
-    """Moments and counts back to zero for the models whose penalty comes into force at this step."""
-    kept = (step != when.ceil())[:, None]
-    return AdamState(*(torch.where(kept, moment, 0) for moment in adam))
+    """Set Adam's moments and counts to zero for models whose penalty comes into force at this step."""
+    unchanged = (step != when.ceil())[:, None]
+    return AdamState(*(torch.where(unchanged, moment, 0) for moment in adam))
 
 
 def _note_failures(failures: list[str | None], terms: dict[str, Tensor], step: int) -> None:
-    """Write down, for each model that just failed, the step and the first term that is not finite."""
+    """Record, for each model that just failed, the step and the first term that is not finite."""
     for model, known in enumerate(failures):
         if known is None:
             bad = [name for name, term in terms.items() if not bool(torch.isfinite(term[model]))]

@@ -1,4 +1,4 @@
-"""What a training gives: models, and the moment it stopped at."""
+"""Trained models, and the snapshot at which their training stopped."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,14 +20,14 @@ PREDICT_ROWS = 16_384
 
 @dataclass
 class Snapshot:
-    """Everything a training is at one moment: what to save, and what to go on from."""
+    """The state of a training at one moment: what to save, and what to continue from."""
 
     flat: Tensor
     adam: AdamState
     state: State
     step: int
     watch: dict[str, Tensor] = field(default_factory=dict)
-    """What a monitor remembers, one entry a model."""
+    """Memory of a monitor, one entry per model."""
 
 
 @dataclass
@@ -38,12 +38,12 @@ class Trained:
     net: Net
     snapshot: Snapshot
     failures: list[str | None]
-    """For each model why its training stopped, or None."""
+    """Reason why the training of each model stopped, or None."""
     curve: Tensor
     """The loss at each step, `(steps, K)`."""
 
     def output(self, x: Tensor | Source, *, stacked: bool = False) -> Tensor:
-        """f(x) of every model, `(K, n, c)`; `stacked` inputs have a leading axis of K."""
+        """Compute f(x) of every model, `(K, n, c)`; `stacked` inputs have a leading axis of K."""
         return predict(self.method, self.net, self.snapshot.flat, self.snapshot.state, x, stacked=stacked)
 
     def check(self) -> "Trained":
@@ -55,7 +55,7 @@ class Trained:
 
 
 def cut(snapshot: Snapshot, models: slice) -> Snapshot:
-    """The part of a snapshot that belongs to some models."""
+    """Return the part of a snapshot that belongs to a slice of the models."""
     adam = AdamState(*(moment[models] for moment in snapshot.adam))
     return Snapshot(
         snapshot.flat[models],
@@ -67,7 +67,7 @@ def cut(snapshot: Snapshot, models: slice) -> Snapshot:
 
 
 def join(parts: Sequence[Trained]) -> Trained:
-    """Several stacks as one."""
+    """Join several stacks into one."""
     if len(parts) == 1:
         return parts[0]
     first = parts[0]
@@ -79,14 +79,14 @@ def join(parts: Sequence[Trained]) -> Trained:
     watch = {}
     for name, value in first.snapshot.watch.items():
         parts_of_it = [s.watch[name] for s in snapshots]
-        if value.dim() == 1 or len({part.shape[1:] for part in parts_of_it}) == 1:  # else they stopped at other steps
+        if value.dim() == 1 or len({part.shape[1:] for part in parts_of_it}) == 1:  # else they stopped apart
             watch[name] = torch.cat(parts_of_it)
     return Trained(
         first.method,
         first.net,
         Snapshot(flat, adam, state, first.snapshot.step, watch),
         [failure for part in parts for failure in part.failures],
-        # A stack whose models all failed has a shorter curve: the rest is not a number.
+        # If all models of a stack failed, its curve is shorter: the rest is NaN.
         torch.cat([_lengthen(part.curve, steps) for part in parts], 1),
     )
 
@@ -98,7 +98,7 @@ def _lengthen(curve: Tensor, steps: int) -> Tensor:
 def predict(
     method: Method, net: Net, flat: Tensor, state: State, x: Tensor | Source, *, stacked: bool = False
 ) -> Tensor:
-    """f(x) of every model of a stack, `(K, n, c)`, some thousands of rows at a time.
+    """Compute the outputs of every model of a stack, `(K, n, c)`, some thousands of rows at a time.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def predict(
     torch.Size([2, 30, 1])
     """
 
-    def one(params: Params, state: State, rows: Tensor) -> Tensor:
+    def predict_one(params: Params, state: State, rows: Tensor) -> Tensor:
         return net(params, rows) if method.predict is None else method.predict(net, params, state, rows)
 
     net.place(flat)
@@ -140,24 +140,24 @@ def predict(
     axis = 1 if stacked else 0
     alone = len(x.shape) > axis + 2 or net.attends or net.mixes
 
-    def every(rows: Tensor) -> Tensor:
+    def predict_all(rows: Tensor) -> Tensor:
         if len(flat) > 1 and not alone:
-            return vmap(one, in_dims=(0, 0, 0 if stacked else None))(params, state, rows)
-        # One model needs no `vmap`; layers of pictures do better without, and some cannot go through it.
-        found = []
+            return vmap(predict_one, in_dims=(0, 0, 0 if stacked else None))(params, state, rows)
+        # One model needs no `vmap`; layers for pictures are faster without it, and some do not support it.
+        outputs = []
         for k in range(len(flat)):
-            own, kept = ({name: value[k] for name, value in some.items()} for some in (params, state))
-            found.append(one(own, kept, rows[k] if stacked else rows))
-        return torch.stack(found)
+            own, own_state = ({name: value[k] for name, value in values.items()} for values in (params, state))
+            outputs.append(predict_one(own, own_state, rows[k] if stacked else rows))
+        return torch.stack(outputs)
 
     count = x.shape[axis]
     if isinstance(x, Source):
         source = x.to(flat.device, flat.dtype)
         size, parts = PIECE, source.pieces()
     else:
-        # A prediction that looks at its batch must see all of it.
+        # A method with a prediction of its own may use all rows together.
         size = PREDICT_ROWS if method.predict is None else max(1, count)
         parts = iter(torch.split(x.to(flat), size, axis))
     with torch.no_grad(), net.evaluating(), threads_for(len(flat) * min(size, count) * net.width):
-        found = [every(rows) for rows in parts]
-    return torch.cat(found, 1)
+        outputs = [predict_all(rows) for rows in parts]
+    return torch.cat(outputs, 1)

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rpo._io import Bar, make_folder
-from rpo.engine.adam import adam_start
+from rpo.engine.adam import start_adam
 from rpo.engine.checkpoint import Keeper, stopping
 from rpo.engine.config import Config, pick_device, threads_for
-from rpo.engine.data import Data, fold_of_rows
+from rpo.engine.data import Data, assign_folds
 from rpo.engine.fingerprint import fingerprint
 from rpo.engine.layers import check_norms
 from rpo.engine.method import Method, State, get_method
@@ -31,13 +31,13 @@ from rpo.functional.losses import squared_residual
 from rpo.functional.rows import check_module
 
 # The largest tensor of a stack, K·N·h numbers. Measured (`python -m benchmarks growth`): a model-step costs the same up
-# to 32 MB; beyond, the C library takes fresh pages for every tensor: 1.4 times as much at 64 MB, 1.8 times at 128 MB.
+# to 32 MB; beyond, the C library takes new pages for every tensor: 1.4 times as much at 64 MB, 1.8 times at 128 MB.
 STACK_BYTES = 16 * 2**20
 
 
 @dataclass
 class Preparation:
-    """What a method may use before its training proper: the data, its hyper-parameters, and other trainings."""
+    """What a method may use before its main training: the data, its hyper-parameters, and other trainings."""
 
     data: Data
     seeds: Sequence[int]
@@ -62,30 +62,30 @@ class Preparation:
         """K, the number of models in the stack."""
         return len(self.seeds)
 
-    def part(self, chosen: slice) -> "Preparation":
-        """Some models of the stack."""
+    def part(self, models: slice) -> "Preparation":
+        """Return the preparation of a slice of the stack's models."""
         return replace(
             self,
-            data=self.data.models(chosen),
-            seeds=self.seeds[chosen],
-            numbers={name: value[chosen] for name, value in self.numbers.items()},
-            first=None if self.first is None else {name: value[chosen] for name, value in self.first.items()},
+            data=self.data.models(models),
+            seeds=self.seeds[models],
+            numbers={name: value[models] for name, value in self.numbers.items()},
+            first=None if self.first is None else {name: value[models] for name, value in self.first.items()},
         )
 
     def number(self, name: str) -> Tensor:
-        """A hyper-parameter of every model, `(K,)`."""
+        """Return a hyper-parameter of every model, `(K,)`."""
         return self.numbers[name]
 
     def option(self, name: str) -> Any:
-        """An option, the same for the whole stack."""
+        """Return an option, the same for the whole stack."""
         return self.options[name]
 
     def tensor(self, values: Sequence[Any]) -> Tensor:
-        """One array a model, as a tensor of the training's type."""
+        """Stack one array per model into a tensor of the training's type."""
         return torch.as_tensor(np.stack(values), dtype=self.config.dtype, device=self.data.x.device)
 
     def rows(self, model: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Domain, stratum and weight of one model's rows."""
+        """Return domain, stratum and weight of one model's rows."""
         data = self.data
         columns = (
             data.domain[model] if data.stacked else data.domain,
@@ -95,54 +95,57 @@ class Preparation:
         return tuple(column.cpu().numpy() for column in columns)  # type: ignore[return-value]
 
     def squared_residuals(self, method: str, *, folds: int = 0, **numbers: Tensor | float) -> Tensor:
-        """(y − f(x))² of each row under a first training, `(K, G, n)`; with `folds` ≥ 2, f never saw the row.
+        """Train another method first, and compute its squared residuals, `(K, G, n)`.
 
-        A number given as `(K, G)` is tried at G values (else G is one). All values and folds of all models are one
-        stack. Numbers and options not given are this method's own where the other method has them too.
+        With `folds` ≥ 2 they are out-of-fold. A number given as `(K, G)` is tried at G values (else G is one). All
+        values and folds of all models are one stack. Numbers and options not given are this method's own if the other
+        method has them, too.
         """
         stage = get_method(method)
         shared = {name: value for name, value in self.numbers.items() if name in stage.space}
         own = {name: torch.as_tensor(value, dtype=self.config.dtype) for name, value in numbers.items()}
-        tried = max((value.shape[1] for value in own.values() if value.dim() == 2), default=1)
+        n_values = max((value.shape[1] for value in own.values() if value.dim() == 2), default=1)
         copies, fold = max(folds, 1), self._folds(folds)
-        every = {name: _spread(value, self.models, tried) for name, value in (shared | own).items()}
+        expanded = {name: _spread(value, self.models, n_values) for name, value in (shared | own).items()}
         data = self.data
         if folds >= 2:
             weight = data.weight.expand(self.models, -1)
-            kept = torch.stack([weight * (fold != f) for f in range(folds)] * tried, 1).flatten(0, 1)
-            data = data.repeat(tried * copies).with_weight(kept)
+            weights = torch.stack([weight * (fold != f) for f in range(folds)] * n_values, 1).flatten(0, 1)
+            data = data.repeat(n_values * copies).with_weight(weights)
         else:
-            data = data.repeat(tried)
+            data = data.repeat(n_values)
         first = train(
             stage,
             self.build,
             data,
-            seeds=[_stage_seed(seed, 1 + copy) for seed in self.seeds for _ in range(tried) for copy in range(copies)],
-            numbers={name: value.repeat_interleave(copies) for name, value in every.items()},
+            seeds=[
+                _stage_seed(seed, 1 + copy) for seed in self.seeds for _ in range(n_values) for copy in range(copies)
+            ],
+            numbers={name: value.repeat_interleave(copies) for name, value in expanded.items()},
             options={name: self.options.get(name, values[0]) for name, values in stage.options.items()},
-            config=replace(self.config, monitor=None),  # which is for the training proper
+            config=replace(self.config, monitor=None),  # only for the main training
             label="stage 1",
         )
         output = first.output(data.x, stacked=data.stacked)
-        output = output.reshape(self.models, tried, copies, *output.shape[1:])
-        # Each row's output from the model that did not see it.
-        place = fold[:, None, None, :, None].expand(-1, tried, 1, -1, output.shape[-1])
-        chosen = output.gather(2, place)[:, :, 0]
-        self._note(first.failures, tried * copies)
-        # A model that failed is noted and goes no further; ones keep what is computed from it finite.
-        failed = torch.tensor([failure is not None for failure in self.failures], device=chosen.device)
-        chosen = torch.where(failed[:, None, None, None], 1, chosen)
+        output = output.reshape(self.models, n_values, copies, *output.shape[1:])
+        # The output of each row from the model that was not trained on it.
+        place = fold[:, None, None, :, None].expand(-1, n_values, 1, -1, output.shape[-1])
+        output = output.gather(2, place)[:, :, 0]
+        self._note(first.failures, n_values * copies)
+        # Failed models are noted and not trained further; their outputs are set to one, so that residuals stay finite.
+        failed = torch.tensor([failure is not None for failure in self.failures], device=output.device)
+        output = torch.where(failed[:, None, None, None], 1, output)
         y = self.data.y.expand(self.models, -1)
-        residuals = [[squared_residual(c, y[m], self.data.task) for c in chosen[m]] for m in range(self.models)]
-        return torch.stack([torch.stack(some) for some in residuals])
+        residuals = [[squared_residual(c, y[m], self.data.task) for c in output[m]] for m in range(self.models)]
+        return torch.stack([torch.stack(rows) for rows in residuals])
 
     def _folds(self, folds: int) -> Tensor:
-        """The fold of each row, `(K, n)`; zero for all if there are none."""
+        """Return the fold of each row, `(K, n)`; zero for all if there are none."""
         x, weight = self.data.x, self.data.weight
         if folds < 2:
             return torch.zeros(self.models, self.data.n_rows, dtype=torch.long, device=x.device)
         fold = [
-            fold_of_rows(
+            assign_folds(
                 self.data.tensor[m] if self.data.stacked else x, weight[m] if weight.dim() == 2 else weight, folds
             )
             for m in range(self.models if self.data.stacked or weight.dim() == 2 else 1)
@@ -151,16 +154,16 @@ class Preparation:
 
     def _note(self, failures: list[str | None], copies: int) -> None:
         for model in range(self.models):
-            found = [f for f in failures[model * copies : (model + 1) * copies] if f is not None]
-            if found and self.failures[model] is None:
-                self.failures[model] = f"stage 1: {found[0]}"
+            reasons = [f for f in failures[model * copies : (model + 1) * copies] if f is not None]
+            if reasons and self.failures[model] is None:
+                self.failures[model] = f"stage 1: {reasons[0]}"
 
 
-def _spread(value: Tensor, models: int, tried: int) -> Tensor:
-    """A number, one a model or several a model, as one for each of models times tried values."""
+def _spread(value: Tensor, models: int, n_values: int) -> Tensor:
+    """Expand a number, `()`, `(K,)` or `(K, G)`, to one value per model and tried value, `(K·G,)`."""
     while value.dim() < 2:
         value = value[..., None]
-    return value.expand(models, tried).reshape(-1)
+    return value.expand(models, n_values).reshape(-1)
 
 
 def _stage_seed(seed: int, stage: int) -> int:
@@ -225,8 +228,8 @@ def train(
     """
     method = get_method(method) if isinstance(method, str) else method
     config = config or Config()
-    run = _whole_run(method, build, data, seeds, numbers or {}, options or {}, config, first)
-    net = net_of(method, build, data.n_domains, data.n_classes, run.options)
+    run = _prepare_run(method, build, data, seeds, numbers or {}, options or {}, config, first)
+    net = make_net(method, build, data.n_domains, data.n_classes, run.options)
     if method.per_row:
         check_module(net.module, method.name)
     check_norms(net.module, config.batch_size)
@@ -238,20 +241,20 @@ def train(
     with Bar(total, f"{method.name}: {label}", config.progress) as bar, ExitStack() as closing:
         stop = closing.enter_context(stopping()) if config.checkpoint is not None else None
         for number, lower in enumerate(range(0, len(seeds), width)):
-            chosen = slice(lower, lower + width)
-            part, keeper = run.part(chosen), None
+            models = slice(lower, lower + width)
+            part, keeper = run.part(models), None
             if stop is not None:
                 part, keeper = _keeper(method, net, part, f"{label} {number}", stop)
             stack = Stack(method, net, part.data, part.seeds, part.numbers, part.options, config)
-            kept = None if keeper is None else keeper.load(part.data.x.device)
-            if kept is not None:
-                now, part.failures = kept.snapshot, kept.failures
+            checkpoint = None if keeper is None else keeper.load(part.data.x.device)
+            if checkpoint is not None:
+                now, part.failures = checkpoint.snapshot, checkpoint.failures
                 bar.advance(now.step)
             else:
                 now = begin(method, net, part)
-            with threads_for(len(part.seeds) * numbers_of_one(net, part.data, config)):
-                done = stack.run(now, end, part.failures, bar, keeper, watch)
-            trained.append(done if keeper is None else keeper.finish(done))
+            with threads_for(len(part.seeds) * largest_tensor(net, part.data, config)):
+                result = stack.run(now, end, part.failures, bar, keeper, watch)
+            trained.append(result if keeper is None else keeper.finish(result))
     joined = join(trained)
     if watch is not None:
         watch.end(joined)
@@ -259,7 +262,7 @@ def train(
 
 
 def _watch(method: Method, net: Net, run: Preparation) -> Watch | None:
-    """The monitor at work, its validation rows on the device."""
+    """Return the monitor at work, its validation rows on the device, or None if there is no monitor."""
     monitor = run.config.monitor
     if monitor is None:
         return None
@@ -271,7 +274,7 @@ def _watch(method: Method, net: Net, run: Preparation) -> Watch | None:
 def _keeper(
     method: Method, net: Net, part: Preparation, name: str, stop: Callable[[], bool]
 ) -> tuple[Preparation, Keeper]:
-    """Where one stack is kept: a file in the folder; trainings that prepare it have a folder of their own beside it."""
+    """Return the keeper of one stack's checkpoints, and the preparation with a checkpoint folder of its own."""
     assert part.config.checkpoint is not None
     folder = Path(part.config.checkpoint)
     own = folder / name.replace(" ", "-")
@@ -290,10 +293,10 @@ def first_stage(
     options: Mapping[str, Any],
     config: Config,
 ) -> State:
-    """What the first stage of a method in two gives, before there are strata: squared `residual` `(K, n)`, and more."""
+    """Run the first stage of a two-stage method: squared `residual`, `(K, n)`, and more."""
     if method.first_stage is None:
         raise InputError(f"method {method.name!r} has only one stage, so it does not use strata")
-    run = _whole_run(method, build, data, seeds, numbers, options, config, None)
+    run = _prepare_run(method, build, data, seeds, numbers, options, config, None)
     first = method.first_stage(run)
     for failure in run.failures:
         if failure is not None:
@@ -301,7 +304,7 @@ def first_stage(
     return first
 
 
-def _whole_run(
+def _prepare_run(
     method: Method,
     build: Callable[[], nn.Module],
     data: Data,
@@ -311,7 +314,7 @@ def _whole_run(
     config: Config,
     first: State | None,
 ) -> Preparation:
-    """Everything checked, completed by defaults, and on the device."""
+    """Check a training's arguments, complete them by defaults, and move the data to the device."""
     method.check_task(data.task)
     if isinstance(data.x, Source):
         _check_fetched(method, config)
@@ -335,7 +338,7 @@ def _whole_run(
 
 
 def _check_fetched(method: Method, config: Config) -> None:
-    """Inputs that are fetched come a batch at a time."""
+    """Refuse methods and settings that need all inputs in memory."""
     if method.at_once:
         raise InputError(f"method {method.name!r} needs all rows in memory: use an array, or another method")
     if config.batch_size is None:
@@ -343,7 +346,7 @@ def _check_fetched(method: Method, config: Config) -> None:
 
 
 def _warn_of_single_rows(data: Data, batch_size: int | None) -> None:
-    """Say where a domain has no two halves; always from this line, so that Python shows it once."""
+    """Warn of domains with one row in a step; always from this line, so that Python shows it once."""
     models = len(data.weight) if data.weight.dim() == 2 else 1
     rows = data.with_weight((data.weight > 0).to(data.weight.dtype)).size(models)
     if batch_size == 1 or (batch_size is None and bool((rows == 1).any())):
@@ -355,35 +358,35 @@ def _warn_of_single_rows(data: Data, batch_size: int | None) -> None:
         )
 
 
-def net_of(
+def make_net(
     method: Method, build: Callable[[], nn.Module], n_domains: int, n_classes: int, options: Mapping[str, Any]
 ) -> Net:
-    """The network with the method's further modules."""
+    """Return the network with the method's further modules."""
     if method.parts is None:
         return Net(build)
     return Net(build, partial(method.parts, n_domains=n_domains, n_classes=n_classes, options=options))
 
 
 def begin(method: Method, net: Net, run: Preparation) -> Snapshot:
-    """Random parameters, nothing learned, and whatever the method prepares."""
+    """Return the snapshot before the first step: random parameters, and the state that the method prepares."""
     state = {} if method.prepare is None else method.prepare(run)
     flat = torch.stack([net.init([seed, 0]) for seed in run.seeds]).to(run.data.x.device, run.config.dtype)
     net.place(flat)
     net.check_forward(net.unflatten(flat[0]), (run.data.tensor[0] if run.data.stacked else run.data.x)[:2])
-    return Snapshot(flat, adam_start(flat), state, 0)
+    return Snapshot(flat, start_adam(flat), state, 0)
 
 
 def stack_width(net: Net, data: Data, config: Config) -> int:
-    """How many models to train at once, so that no tensor of the stack passes `STACK_BYTES`.
+    """Return how many models to train at once, so that no tensor of the stack exceeds `STACK_BYTES`.
 
     Pictures train alone: a convolution of many models is slower than many convolutions.
     """
-    if len(data.row_shape) > 1 or net.draws or net.mixes:  # and so do layers that draw, or mix the rows of a batch
+    if len(data.row_shape) > 1 or net.draws or net.mixes:  # also if layers draw, or mix the rows of a batch
         return 1
-    return max(1, STACK_BYTES // (numbers_of_one(net, data, config) * config.dtype.itemsize))
+    return max(1, STACK_BYTES // (largest_tensor(net, data, config) * config.dtype.itemsize))
 
 
-def numbers_of_one(net: Net, data: Data, config: Config) -> int:
-    """Numbers in the largest tensor of a step of one model: rows times the widest layer."""
+def largest_tensor(net: Net, data: Data, config: Config) -> int:
+    """Return the size of the largest tensor of a step of one model: rows times the widest layer."""
     rows = data.n_rows if config.batch_size is None else config.batch_size * data.n_domains
     return rows * max(net.width, data.x.shape[-1])

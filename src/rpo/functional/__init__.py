@@ -63,7 +63,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use: half of this is plain numbers, and who needs no torch should not wait for it."""
+    """Import on first use: half of this needs no torch."""
     if name in _HOMES:
         return getattr(import_module(f"rpo.functional.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'rpo.functional' has no attribute {name!r}")

@@ -1,6 +1,6 @@
 """Sums and means over the rows of each domain, without a loop over domains.
 
-With a `group` of `torch.distributed` the rows are those of all its processes, and the results the same on each.
+With a `group` of `torch.distributed` sums run over the rows of all its processes, and each gets the same result.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 def domain_sum(values: Tensor, domain: Tensor, n_domains: int, group: "ProcessGroup | None" = None) -> Tensor:
-    r"""Σ_{i ∈ e} v_i for every domain e; `values` of shape `(n, ...)`, result `(n_domains, ...)`.
+    r"""Sum values by domain; `values` has shape `(n, ...)`, the result `(n_domains, ...)`.
+
+        Σ_{i ∈ e} v_i for every domain e
 
     >>> domain_sum(torch.tensor([1.0, 2.0, 4.0]), torch.tensor([0, 1, 1]), 3)
     tensor([1., 6., 0.])
@@ -22,7 +24,9 @@ def domain_sum(values: Tensor, domain: Tensor, n_domains: int, group: "ProcessGr
 
 
 def domain_share(weight: Tensor, domain: Tensor, n_domains: int, group: "ProcessGroup | None" = None) -> Tensor:
-    r"""w_i / Σ_{j ∈ e(i)} w_j: what each row counts in the mean of its domain; zero where a domain has no weight.
+    r"""Compute each row's share of the weight of its domain; zero where a domain has no weight.
+
+        w_i / Σ_{j ∈ e(i)} w_j
 
     A sum over rows of share times value is the sum over domains of the domains' means: one pass, no segments.
 
@@ -36,7 +40,9 @@ def domain_share(weight: Tensor, domain: Tensor, n_domains: int, group: "Process
 def domain_mean(
     values: Tensor, domain: Tensor, weight: Tensor, n_domains: int, group: "ProcessGroup | None" = None
 ) -> Tensor:
-    r"""Σ_{i ∈ e} w_i v_i / Σ_{i ∈ e} w_i; zero for a domain without weight.
+    r"""Compute weighted means by domain; zero for a domain without weight.
+
+        Σ_{i ∈ e} w_i v_i / Σ_{i ∈ e} w_i
 
     >>> domain_mean(torch.tensor([1.0, 2.0, 4.0]), torch.tensor([0, 1, 1]), torch.ones(3), 3)
     tensor([1., 3., 0.])
@@ -46,7 +52,9 @@ def domain_mean(
 
 
 def place_in_domain(domain: Tensor, weight: Tensor, n_domains: int, group: "ProcessGroup | None" = None) -> Tensor:
-    r"""#{j < i : e(j) = e(i), w_j > 0}: how many rows of its domain come before each row; rows without weight get zero.
+    r"""Count the rows of its domain that come before each row; rows without weight get zero.
+
+        #{j < i : e(j) = e(i), w_j > 0}
 
     >>> place_in_domain(torch.tensor([0, 1, 0, 1, 0]), torch.tensor([1.0, 1.0, 0.0, 1.0, 1.0]), 2)
     tensor([0, 0, 0, 1, 1])
@@ -60,7 +68,9 @@ def place_in_domain(domain: Tensor, weight: Tensor, n_domains: int, group: "Proc
 
 
 def mean_over_domains(values: Tensor, size: Tensor) -> Tensor:
-    r"""mean_e v_e over the domains that have any weight; `size` holds Σ_{i ∈ e} w_i, and `values` is zero elsewhere.
+    r"""Average values over the domains that have any weight.
+
+    `size` holds Σ_{i ∈ e} w_i, and `values` is zero elsewhere.
 
     >>> mean_over_domains(torch.tensor([1.0, 3.0, 0.0]), torch.tensor([5.0, 5.0, 0.0]))
     tensor(2.)
@@ -69,9 +79,9 @@ def mean_over_domains(values: Tensor, size: Tensor) -> Tensor:
 
 
 def sum_over_ranks(values: Tensor, group: "ProcessGroup | None") -> Tensor:
-    r"""Σ_r v_r over the processes of a group, the same on each; without a group, v itself.
+    r"""Sum values over the processes of a group; without a group, return them unchanged.
 
-    The derivative of Σ_r L_r with respect to one process's v is Σ_r dL_r/d(sum): the same sum, of the gradients.
+    The derivative of Σ_r L_r with respect to the v of one process is Σ_r dL_r/d(sum): the same sum, of gradients.
 
     >>> sum_over_ranks(torch.tensor([1.0, 2.0]), None)
     tensor([1., 2.])
@@ -83,7 +93,7 @@ def sum_over_ranks(values: Tensor, group: "ProcessGroup | None") -> Tensor:
 
 
 def largest_over_ranks(value: Tensor, group: "ProcessGroup | None") -> Tensor:
-    r"""max_r v_r over the processes of a group; without a group, v itself. It has no derivative.
+    r"""Return the maximum over the processes of a group, without derivative; without a group, the value.
 
     >>> largest_over_ranks(torch.tensor(3), None)
     tensor(3)
@@ -98,7 +108,9 @@ def largest_over_ranks(value: Tensor, group: "ProcessGroup | None") -> Tensor:
 
 
 def sum_over_earlier_ranks(values: Tensor, group: "ProcessGroup | None") -> Tensor:
-    r"""Σ_{s < r} v_s on process r, zero on the first; without a group, zero. It has no derivative.
+    r"""Sum values over the earlier processes of a group, without derivative; without a group, zero.
+
+        Σ_{s < r} v_s on process r
 
     >>> sum_over_earlier_ranks(torch.tensor([3, 4]), None)
     tensor([0, 0])
@@ -107,9 +119,9 @@ def sum_over_earlier_ranks(values: Tensor, group: "ProcessGroup | None") -> Tens
         return torch.zeros_like(values)
     from torch import distributed
 
-    every = [torch.empty_like(values) for _ in range(distributed.get_world_size(group))]
-    distributed.all_gather(every, values.detach().contiguous(), group=group)
-    return torch.stack([torch.zeros_like(values), *every[: distributed.get_rank(group)]]).sum(0)
+    values_by_rank = [torch.empty_like(values) for _ in range(distributed.get_world_size(group))]
+    distributed.all_gather(values_by_rank, values.detach().contiguous(), group=group)
+    return torch.stack([torch.zeros_like(values), *values_by_rank[: distributed.get_rank(group)]]).sum(0)
 
 
 class _Sum(torch.autograd.Function):

@@ -26,7 +26,9 @@ Estimator = Literal["square", "split"]
 
 
 def dummy_gradient(output: Tensor, y: Tensor, domain: Tensor, weight: Tensor, n_domains: int, task: Task) -> Tensor:
-    r"""G_e = d/dw R_e(w·f) at w = 1, for every domain (IRM term of Eq. 1), in closed form.
+    r"""Compute the gradient of each domain's risk with respect to a dummy classifier (IRM term of Eq. 1).
+
+    G_e = d/dw R_e(w·f) at w = 1, in closed form.
 
     Parameters
     ----------
@@ -63,10 +65,10 @@ def squared_mean(
     estimator: Estimator = "square",
     group: "ProcessGroup | None" = None,
 ) -> Tensor:
-    r"""An estimate of (E_e v)²: the `"square"` of the mean, or the `"split"` product of two half-batch means.
+    r"""Estimate the squared mean of each domain, (E_e v)².
 
-    On a mini-batch E[v̄²] = (E v)² + Var(v̄) is too large; the product of means over disjoint halves (every other row
-    of the domain) has no such bias, and can be negative. A domain of one row has no such product and counts zero.
+    `"square"` squares the mean, which on a mini-batch is biased upwards: E[v̄²] = (E v)² + Var(v̄). `"split"` multiplies
+    the means of two disjoint halves (every other row): unbiased, possibly negative, and zero for a single row.
 
     >>> squared_mean(torch.tensor([2.0, 12.0]), torch.tensor([0, 0]), torch.ones(2), 1, "split")
     tensor([24.])
@@ -91,7 +93,7 @@ def squared_dummy_gradient(
     group: "ProcessGroup | None" = None,
     centre: Tensor | None = None,
 ) -> Tensor:
-    r"""G_e² for every domain, estimated as `squared_mean` does.
+    r"""Estimate the squared dummy gradient G_e² of every domain, as `squared_mean` does.
 
     >>> output, y = torch.tensor([[1.0], [3.0]]), torch.tensor([0.0, 1.0])
     >>> squared_dummy_gradient(output, y, torch.tensor([0, 0]), torch.ones(2), 1, "regression")
@@ -118,7 +120,7 @@ def lipirm_terms(
     group: "ProcessGroup | None" = None,
     centre: Tensor | None = None,
 ) -> dict[str, Tensor]:
-    r"""The three terms of the loss by name, from outputs and squared input gradients.
+    r"""Compute the three terms of the loss by name, from outputs and squared input gradients.
 
         mean: Σ_e R_e,  Σ_e η_e G_e²,  λ Σ_e mean_{i ∈ e} ρ_i ‖∇f(x_i)‖²                       (Eq. 1)
         sum:  Σ_e Σ_i l_i,  Σ_e η_e (d/dw Σ_i l_i)²,  λ Σ_e Σ_i ρ_i ‖∇f(x_i)‖²                 (Eq. 4)
@@ -188,7 +190,9 @@ def lipirm_loss(
     weight: Tensor | None = None,
     group: "ProcessGroup | None" = None,
 ) -> Tensor:
-    r"""L(f) = Σ_e R_e(f) + Σ_e η_e (d/dw R_e(w f))² + λ Σ_e mean_{i ∈ e} ρ_i ‖∇f(x_i)‖² (Eq. 1; Eq. 4 with `"sum"`).
+    r"""Compute the LipIRM loss of a model: risk, IRM penalty and Lipschitz penalty.
+
+        L(f) = Σ_e R_e(f) + Σ_e η_e (d/dw R_e(w f))² + λ Σ_e mean_{i ∈ e} ρ_i ‖∇f(x_i)‖²  (Eq. 1; Eq. 4 with `"sum"`)
 
     For your own `nn.Module` and your own training loop.
 

@@ -15,7 +15,7 @@ Task = Literal["regression", "binary", "multiclass"]
 
 
 def check_task(task: str) -> Task:
-    """Return `task` if it is one we know, else say which ones there are.
+    """Return `task` if it is known; raise an error that lists the tasks otherwise.
 
     >>> check_task("binary")
     'binary'
@@ -27,7 +27,9 @@ def check_task(task: str) -> Task:
 
 
 def sample_loss(output: Tensor, y: Tensor, task: Task) -> Tensor:
-    r"""l(f, y): (f − y)², −log sigmoid(±f), or −log softmax(f)_y; shape `(n,)`.
+    r"""Compute the loss of each row, shape `(n,)`.
+
+    l(f, y): (f − y)², −log sigmoid(±f), or −log softmax(f)_y.
 
     >>> sample_loss(torch.tensor([[1.0], [3.0]]), torch.tensor([0.0, 1.0]), "regression")
     tensor([1., 4.])
@@ -40,7 +42,9 @@ def sample_loss(output: Tensor, y: Tensor, task: Task) -> Tensor:
 
 
 def sample_dummy_gradient(output: Tensor, y: Tensor, task: Task, centre: Tensor | None = None) -> Tensor:
-    r"""d/dw l(w·f, y) at w = 1, which is f · ∂l/∂f: the summand of the IRM term of Eq. 1 and Eq. 4.
+    r"""Compute each row's derivative of the loss with respect to a scale of the output (IRM term of Eq. 1, 4).
+
+    d/dw l(w·f, y) at w = 1, which is f · ∂l/∂f.
 
     Squared loss 2(f − y)f; logistic (sigmoid(f) − y)f; softmax Σ_c f_c (p_c − y_c). The closed form
     needs no second-order graph. With a `centre` c, `(c,)`, w stretches f about it: d/dw l(c + w·(f − c), y).
@@ -57,7 +61,7 @@ def sample_dummy_gradient(output: Tensor, y: Tensor, task: Task, centre: Tensor 
 
 
 def probability(output: Tensor, task: Task) -> Tensor:
-    r"""P(class | x) from logits, shape `(n, classes)`; the value itself for regression.
+    r"""Compute class probabilities from logits, shape `(n, classes)`; return regression outputs unchanged.
 
     >>> probability(torch.tensor([[0.0]]), "binary")
     tensor([[0.5000, 0.5000]])
@@ -70,7 +74,9 @@ def probability(output: Tensor, task: Task) -> Tensor:
 
 
 def squared_residual(output: Tensor, y: Tensor, task: Task) -> Tensor:
-    r"""(y − f)² for regression; ½ Σ_c (1[y = c] − p_c)² for classes, which is (y − p)² for two.
+    r"""Compute the squared residual of each row.
+
+    (y − f)² for regression; ½ Σ_c (1[y = c] − p_c)² for classes, which is (y − p)² for two.
 
     >>> squared_residual(torch.tensor([[0.0]]), torch.tensor([1.0]), "binary")
     tensor([0.2500])
@@ -83,7 +89,9 @@ def squared_residual(output: Tensor, y: Tensor, task: Task) -> Tensor:
 
 
 def sample_output_gradient(output: Tensor, y: Tensor, task: Task) -> Tensor:
-    r"""∂l/∂f of each row: 2(f − y), sigmoid(f) − y, or p_c − 1[y = c]; shape `(n, c)`.
+    r"""Compute the gradient of each row's loss with respect to the output, shape `(n, c)`.
+
+    ∂l/∂f: 2(f − y), sigmoid(f) − y, or p_c − 1[y = c].
 
     >>> sample_output_gradient(torch.tensor([[1.0], [3.0]]), torch.tensor([0.0, 1.0]), "regression")
     tensor([[2.],

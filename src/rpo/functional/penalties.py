@@ -26,7 +26,9 @@ class Penalties:
 
 
 def optimal_lambda(n: ArrayLike) -> float:
-    r"""λ = (Σ_e 1/N_e)^(2/5) (before Proposition 1), over the domains that have rows.
+    r"""Compute λ from the sizes of the domains that have rows (before Proposition 1).
+
+        λ = (Σ_e 1/N_e)^(2/5)
 
     Parameters
     ----------
@@ -52,7 +54,9 @@ def optimal_penalties(
     density_exponent: float | None = None,
     split: bool = False,
 ) -> Penalties:
-    r"""ρ_k = 4^(−2/5) Σ_e (σ_ek/r̂_ek)^(4/5) 1_ek, η_e = N_e 4^(−7/5) / Σ_k (σ_ek/r̂_ek)^(4/5) 1_ek (Proposition 1).
+    r"""Compute the optimal penalties in closed form (Proposition 1).
+
+        ρ_k = 4^(−2/5) Σ_e (σ_ek/r̂_ek)^(4/5) 1_ek,   η_e = N_e 4^(−7/5) / Σ_k (σ_ek/r̂_ek)^(4/5) 1_ek
 
     Cells without noise are allowed (their ρ is zero); a domain without noise gets the largest η of the others.
 

@@ -1,4 +1,4 @@
-"""Which networks treat every row by itself: those without layers that draw, mix rows, or keep statistics of them."""
+"""Checks that a network treats every row by itself: no layer draws, mixes rows, or keeps statistics of them."""
 
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -9,21 +9,21 @@ from rpo.exceptions import InputError
 
 
 def drawing(module: nn.Module) -> list[str]:
-    """Names of the layers that draw when they train.
+    """Return the names of the layers that draw random numbers when they train.
 
     >>> drawing(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.1), nn.Dropout(0.0)))
     ['1']
     """
-    found = []
+    names = []
     for name, layer in module.named_modules():
         chance = layer.dropout if isinstance(layer, nn.MultiheadAttention) else getattr(layer, "p", 0.0)
         if isinstance(layer, _DropoutNd | nn.MultiheadAttention) and chance > 0:
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def mixing(module: nn.Module) -> list[str]:
-    """Names of the layers that mix the rows of a batch.
+    """Return the names of the layers that mix the rows of a batch.
 
     >>> mixing(nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.GroupNorm(2, 4)))
     ['1']
@@ -36,12 +36,12 @@ def mixing(module: nn.Module) -> list[str]:
 
 
 def _by_row(layer: nn.Module) -> bool:
-    """Instance norms are relatives of batch norms that look at one row; unless they keep statistics of all."""
+    """Return whether a norm uses one row at a time: an instance norm without running statistics."""
     return isinstance(layer, _InstanceNorm) and not layer.track_running_stats
 
 
 def check_module(module: nn.Module, method: str | None = None) -> None:
-    """Refuse layers by which a row's output is not its own: none may draw, mix or track rows."""
+    """Raise an error if a layer draws random numbers, mixes rows or tracks statistics of them."""
     for name, layer in module.named_modules():
         kind, whose = type(layer).__name__, f"; method {method!r} differentiates every row by itself" if method else ""
         if name in mixing(module):

@@ -14,7 +14,7 @@ Layer = tuple[Tensor, Tensor | None]
 
 
 def mlp_layers(module: nn.Module) -> list[str] | None:
-    """Names of the linear layers if `module` is a plain ReLU network, else None.
+    """Return the names of the linear layers if `module` is a plain ReLU network, else None.
 
     >>> mlp_layers(nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1)))
     ['0', '2']
@@ -30,7 +30,9 @@ def mlp_layers(module: nn.Module) -> list[str] | None:
 
 
 def mlp_output_and_slope(layers: list[Layer], x: Tensor) -> tuple[Tensor, Tensor]:
-    r"""f(x) and Σ_c ‖∇ₓ f_c(x)‖² of a ReLU network, analytically.
+    r"""Compute output and squared input gradient of a ReLU network, analytically.
+
+        f(x)  and  Σ_c ‖∇ₓ f_c(x)‖²
 
     ∇ₓf_c = W₁ᵀ M₁ W₂ᵀ M₂ … w_c with M_l the 0/1 masks of the ReLUs, so one matrix product a layer goes back where
     automatic differentiation would need a second graph.
@@ -56,13 +58,19 @@ def mlp_output_and_slope(layers: list[Layer], x: Tensor) -> tuple[Tensor, Tensor
 
 
 def _squared_jacobian(first: Tensor, last: Tensor, mask: Tensor) -> Tensor:
-    """Σ_c ‖W₁ᵀ M w_c‖² = mᵀ (W₁W₁ᵀ ∘ W₂ᵀW₂) m: one product for all the outputs of a network of one hidden layer."""
+    """Compute the squared Jacobian of a network of one hidden layer, for all outputs in one product.
+
+    Σ_c ‖W₁ᵀ M w_c‖² = mᵀ (W₁W₁ᵀ ∘ W₂ᵀW₂) m
+    """
     return (mask @ ((first @ first.T) * (last.T @ last)) * mask).sum(1)
 
 
 def _squared_gradient(row: Tensor, weights: list[Tensor], masks: list[Tensor]) -> Tensor:
-    """‖W₁ᵀ M₁ … W_l ᵀ M_l row‖² of each sample."""
-    # The top row goes into the weights below it: then the first factor, a mask, needs no gradient.
+    """Compute the squared input gradient of one output for each row.
+
+    ‖W₁ᵀ M₁ … W_l ᵀ M_l row‖²
+    """
+    # The output row is multiplied into the weights below it, so that the first factor, a mask, needs no gradient.
     weights = [*weights[:-1], row[:, None] * weights[-1]]
     back = masks[-1]
     for weight, mask in zip(weights[:0:-1], masks[-2::-1], strict=True):
@@ -77,7 +85,9 @@ def _squared_gradient(row: Tensor, weights: list[Tensor], masks: list[Tensor]) -
 
 
 def function_output_and_slope(function: Callable[[Tensor], Tensor], x: Tensor) -> tuple[Tensor, Tensor]:
-    r"""f(x) and Σ_c ‖∇ₓ f_c(x)‖² of any function that treats its rows one by one.
+    r"""Compute output and squared input gradient of any function that treats its rows one by one.
+
+        f(x)  and  Σ_c ‖∇ₓ f_c(x)‖²
 
     >>> f, slope = function_output_and_slope(lambda x: x.square(), torch.tensor([[3.0]]))
     >>> f, slope
@@ -93,7 +103,7 @@ def function_output_and_slope(function: Callable[[Tensor], Tensor], x: Tensor) -
 class Sloped(nn.Module):
     r"""A module whose forward pass gives f(x) and Σ_c ‖∇ₓ f_c(x_i)‖² together.
 
-    `DistributedDataParallel` reduces gradients only of what its own forward pass computed: wrap this, not the model.
+    `DistributedDataParallel` reduces only gradients of what its own forward pass computed: wrap this, not the model.
 
     >>> Sloped(nn.Linear(2, 1))(torch.ones(3, 2))[1].shape
     torch.Size([3])
@@ -104,12 +114,14 @@ class Sloped(nn.Module):
         self.model = model
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """f(x) and its squared input gradient."""
+        """Compute f(x) and its squared input gradient."""
         return output_and_slope(self.model, x)
 
 
 def output_and_slope(module: nn.Module, x: Tensor, params: Mapping[str, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-    r"""f(x), shape `(n, c)`, and Σ_c ‖∇ₓ f_c(x_i)‖², shape `(n,)`: analytic for a ReLU network, else `torch.func`.
+    r"""Compute output, `(n, c)`, and squared input gradient, `(n,)`, of a module.
+
+    f(x) and Σ_c ‖∇ₓ f_c(x_i)‖²: analytic for a ReLU network, else by `torch.func`.
 
     >>> line = nn.Linear(2, 1)
     >>> _ = nn.init.constant_(line.weight, 3.0)
@@ -118,8 +130,8 @@ def output_and_slope(module: nn.Module, x: Tensor, params: Mapping[str, Tensor] 
     """
     inner = module.module if isinstance(module, DistributedDataParallel) else module
     if isinstance(inner, Sloped):
-        both: tuple[Tensor, Tensor] = module(x)
-        return both
+        result: tuple[Tensor, Tensor] = module(x)
+        return result
     if inner is not module:
         raise InputError("DistributedDataParallel must hold the input gradient too: wrap as DDP(Sloped(model))")
     names = mlp_layers(module)

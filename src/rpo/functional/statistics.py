@@ -1,4 +1,4 @@
-"""What the penalties are computed from: density and noise of every (domain, stratum) cell (Algorithm 1, step 4)."""
+"""Density and noise of every (domain, stratum) cell, from which penalties are computed (Algorithm 1, step 4)."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
-# Below this many rows a mean squared residual says next to nothing: its relative standard error,
-# sqrt(2/n), is over 60 %. Such a cell borrows its noise, and is marked as too small to judge.
+# Below this many rows a mean squared residual is hardly informative: its relative standard error, sqrt(2/n), is over
+# 60 %. Such a cell borrows its noise, and is marked as too small to judge.
 MIN_ROWS = 5
 
 
@@ -20,7 +20,7 @@ def cell_weight(
     n_strata: int | None = None,
     weight: ArrayLike | None = None,
 ) -> Array:
-    r"""N_ek: the number (or weight) of rows of domain e in stratum k, shape `(E, K)`.
+    r"""Count the rows (or their weight) of each domain in each stratum, N_ek, shape `(E, K)`.
 
     >>> cell_weight([0, 0, 1], [0, 0, 1])
     array([[2., 0.],
@@ -35,7 +35,9 @@ def cell_weight(
 
 
 def r_hat(domain: ArrayLike, stratum: ArrayLike, **options: Any) -> Array:
-    r"""r̂_ek = N_ek / N_e, NaN where domain e has no row of stratum k (options as in `cell_weight`).
+    r"""Compute the share of each domain's rows in each stratum; options as in `cell_weight`.
+
+    r̂_ek = N_ek / N_e, NaN where domain e has no row of stratum k.
 
     >>> r_hat([0, 0, 0, 1], [0, 0, 1, 1])
     array([[0.66666667, 0.33333333],
@@ -56,7 +58,7 @@ def sigma(
     n_strata: int | None = None,
     weight: ArrayLike | None = None,
 ) -> Array:
-    r"""σ_ek = sqrt(mean squared residual of the stage-1 model over domain e, stratum k); NaN for an empty cell.
+    r"""Compute the root mean squared residual of each cell, σ_ek, shape `(E, K)`; NaN for an empty cell.
 
     >>> sigma([1.0, 1.0, 4.0], [0, 0, 1], [0, 0, 1])
     array([[ 1., nan],
@@ -70,7 +72,9 @@ def sigma(
 
 
 def borrow(sigma: ArrayLike, count: ArrayLike, *, min_rows: float = MIN_ROWS) -> Array:
-    r"""σ_ek of cells with fewer than `min_rows` rows, from the pool: their stratum over all domains, else everything.
+    r"""Replace the noise of cells with fewer than `min_rows` rows by that of their stratum over all domains.
+
+    If the stratum has too few rows as well, by that of all rows.
 
     >>> borrow([[1.0, 9.0], [1.0, 2.0]], [[50, 1], [50, 50]]).round(2)
     array([[1.  , 2.35],
@@ -85,7 +89,9 @@ def borrow(sigma: ArrayLike, count: ArrayLike, *, min_rows: float = MIN_ROWS) ->
 
 
 def shrink(sigma: ArrayLike, count: ArrayLike) -> Array:
-    r"""log σ̃²_ek = μ + τ²/(τ² + 2/n_ek) · (log σ²_ek − μ): empirical Bayes towards the common noise level.
+    r"""Shrink the noise of cells towards the common noise level, by empirical Bayes.
+
+        log σ̃²_ek = μ + τ²/(τ² + 2/n_ek) · (log σ²_ek − μ)
 
     2/n is the variance of the logarithm of a mean of n squared Gaussians; μ is the mean over cells weighted by
     their precision, τ² the variance between cells beyond that (moments, never negative).

@@ -1,7 +1,7 @@
-"""Two ways to cluster weighted points: k-means, and a mixture of Gaussians. Neither draws a random number.
+"""Clustering of weighted points by k-means or a mixture of Gaussians, without random numbers.
 
-scikit-learn's `GaussianMixture` takes no weights, and its `KMeans` sums in an order that depends on the
-threads. Here a point of weight two is exactly the same as the point twice, and a point of weight zero as no point.
+scikit-learn's `GaussianMixture` takes no weights, and its `KMeans` sums in an order that depends on the threads. Here a
+point of weight two is exactly the same as the point twice, and a point of weight zero is ignored.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 LLOYD_STEPS = 100
 EM_STEPS = 100
 EM_TOLERANCE = 1e-6
-# Variance added to each Gaussian, the features having variance one: keeps a stratum of a single point proper.
+# Variance added to each Gaussian (features have variance one), so that a stratum of a single point is proper.
 RIDGE = 1e-3
 
 
@@ -27,7 +27,9 @@ class Clusters:
     offsets: Array
 
     def scores(self, points: Array) -> Array:
-        """offset_k − ½ (x − c_k)ᵀ P_k (x − c_k) for every point and region, shape (n, K).
+        """Compute the score of every point for every region, shape (n, K).
+
+            offset_k − ½ (x − c_k)ᵀ P_k (x − c_k)
 
         Summed feature by feature, not by matrix product: a point then gets the same bits in any company.
         """
@@ -39,18 +41,20 @@ class Clusters:
         return self.offsets - 0.5 * form
 
     def take(self, which: NDArray[np.intp]) -> "Clusters":
-        """Only these regions, in this order."""
+        """Select regions, in the order given."""
         return Clusters(self.centres[which], self.precisions[which], self.offsets[which])
 
 
 def balls(centres: Array) -> Clusters:
-    """The regions of k-means: nearest centre."""
+    """Return the regions of k-means: each point belongs to the nearest centre."""
     n, features = centres.shape
     return Clusters(centres, np.tile(np.eye(features), (n, 1, 1)), np.zeros(n))
 
 
 def median_cut(points: Array, weight: Array, n_clusters: int) -> Array:
-    """Centres to start from: cut the heaviest box at the weighted median of its widest side, again and again.
+    """Compute centres to start from by repeated cuts.
+
+    Each cut halves the heaviest box at the weighted median of its widest side.
 
     >>> median_cut(np.array([[0.0], [1.0], [5.0], [6.0]]), np.ones(4), 2).ravel().tolist()
     [0.5, 5.5]
@@ -74,7 +78,9 @@ def median_cut(points: Array, weight: Array, n_clusters: int) -> Array:
 
 
 def kmeans(points: Array, weight: Array, n_clusters: int, steps: int = LLOYD_STEPS) -> Clusters:
-    """min_c Σ_i w_i min_k ‖x_i − c_k‖², by Lloyd's steps from the median cut, of distinct points.
+    """Cluster distinct weighted points by k-means, with Lloyd's algorithm from the median cut.
+
+        min_c Σ_i w_i min_k ‖x_i − c_k‖²
 
     >>> kmeans(np.array([[0.0], [1.0], [5.0], [6.0]]), np.ones(4), 2).centres.ravel().tolist()
     [0.5, 5.5]
@@ -85,13 +91,15 @@ def kmeans(points: Array, weight: Array, n_clusters: int, steps: int = LLOYD_STE
         before, label = label, _nearest(points, centres)
         if np.array_equal(before, label):
             break
-        _, label = np.unique(label, return_inverse=True)  # a centre that lost all its points is dropped
+        _, label = np.unique(label, return_inverse=True)  # drops centres without points
         centres = _means(points, weight, label, int(label.max()) + 1)
     return balls(centres)
 
 
 def gmm(points: Array, weight: Array, n_clusters: int) -> Clusters:
-    """max Σ_i w_i log Σ_k π_k N(x_i; c_k, Σ_k), by expectation and maximisation from k-means.
+    """Fit a Gaussian mixture to weighted points, by expectation–maximisation from k-means.
+
+        max Σ_i w_i log Σ_k π_k N(x_i; c_k, Σ_k)
 
     >>> clusters = gmm(np.array([[0.0], [0.1], [5.0], [6.0]]), np.ones(4), 2)
     >>> clusters.scores(np.array([[0.2], [4.0]])).argmax(axis=1).tolist()
@@ -112,7 +120,7 @@ def gmm(points: Array, weight: Array, n_clusters: int) -> Clusters:
         top = score.max(axis=1, keepdims=True)
         share = np.exp(score - top)
         norm = share.sum(axis=1, keepdims=True)
-        # A floor keeps a component that no point wants from dividing by zero; with no rows it is dropped later.
+        # A floor avoids division by zero for an empty component, which is dropped later.
         share = np.maximum(share / norm, 1e-12)
         likelihood = float(weight @ (top + np.log(norm))[:, 0] / weight.sum())
         if likelihood - previous < EM_TOLERANCE:

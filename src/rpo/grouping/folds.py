@@ -1,4 +1,4 @@
-"""Folds for cross-fitting that depend on what a row says, not on where it stands."""
+"""Folds for cross-fitting that depend on the content of a row, not on its position."""
 
 from collections.abc import Iterable
 
@@ -9,27 +9,27 @@ Folds = NDArray[np.int64]
 
 
 def folds_by_content(pieces: Iterable[ArrayLike], weight: ArrayLike, folds: int) -> Folds:
-    """The fold of each row: blocks of rows, in the order of a hash of their content, dealt out in turn.
+    """Assign rows to folds by a hash of their content, in turn.
 
-    Equal rows share a fold, so a duplicate never betrays its twin, and a row of weight two is the same as two
-    rows; shuffling the rows changes nothing. Rows of weight zero are in fold zero and count for nothing.
+    Equal rows share a fold, so that duplicates do not leak, and a row of weight two is the same as two rows; shuffling
+    the rows changes nothing. Rows of weight zero are assigned to fold zero and do not count.
 
     >>> folds_by_content([[[1.0], [2.0], [1.0], [3.0]]], np.ones(4), 2).tolist() in (
     ...     [0, 1, 0, 0], [0, 0, 0, 1], [1, 0, 1, 0])
     True
     """
     hashed = content(pieces)
-    kept = np.asarray(weight) > 0
-    _, rank = np.unique(hashed[kept], return_inverse=True)
+    positive = np.asarray(weight) > 0
+    _, rank = np.unique(hashed[positive], return_inverse=True)
     fold = np.zeros(len(hashed), dtype=np.int64)
-    fold[kept] = rank % folds
+    fold[positive] = rank % folds
     return fold
 
 
 def folds_by_group(group: NDArray[np.intp], folds: int, weight: ArrayLike | None = None) -> Folds:
-    """The fold of each row, whole groups together, folds as even in rows as that allows: the largest group first.
+    """Assign whole groups to folds of similar size, the largest group first.
 
-    With weights, groups count by the sum of theirs.
+    With weights, the size of a group is the sum of its weights.
 
     >>> folds_by_group(np.array([0, 0, 0, 1, 2, 2]), 2).tolist()
     [0, 0, 0, 1, 1, 1]
@@ -44,7 +44,7 @@ def folds_by_group(group: NDArray[np.intp], folds: int, weight: ArrayLike | None
 
 
 def content(pieces: Iterable[ArrayLike], salt: int = 0) -> NDArray[np.uint64]:
-    """A 64-bit number for each row of blocks of rows, the same for equal rows; another `salt`, other numbers.
+    """Hash each row of blocks of rows to 64 bits; equal rows have equal hashes, `salt` changes them all.
 
     >>> one, other, same = content([[[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]]]).tolist()
     >>> one == same, one == other
@@ -54,9 +54,9 @@ def content(pieces: Iterable[ArrayLike], salt: int = 0) -> NDArray[np.uint64]:
 
 
 def _hash(rows: NDArray[np.float32], salt: int) -> NDArray[np.uint64]:
-    """Each column mixed in by a multiply and a shift (as splitmix64 does).
+    """Hash rows column by column, by multiplications and shifts (as splitmix64 does).
 
-    Columns count to five digits, so that rounding in what went before does not send a row elsewhere.
+    Values are rounded to five digits, so that earlier rounding errors do not change the fold of a row.
     """
     total = np.full(len(rows), salt, dtype=np.uint64)
     room = np.empty_like(total)

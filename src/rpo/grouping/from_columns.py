@@ -1,4 +1,4 @@
-"""Strata from named columns: the dominating features an expert points at."""
+"""Strata from named columns, chosen by an expert."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,9 @@ N_BINS = 4
 def strata_from_columns(
     columns: pd.DataFrame, *, n_bins: int = N_BINS, sample_weight: ArrayLike | None = None
 ) -> NamedStrata:
-    """k(i) = (bin of column 1, bin of column 2, …): one stratum for every combination that occurs.
+    """Form strata from columns: one for every combination of bins or categories that occurs.
+
+        k(i) = (bin of column 1, bin of column 2, …)
 
     Parameters
     ----------
@@ -51,13 +53,13 @@ def strata_from_columns(
     weight = np.ones(len(columns)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (len(columns),) or not (weight >= 0).all() or not weight.any():
         raise InputError("sample_weight must have one non-negative number per row, and not all zero")
-    cuts = [Cut.of(str(name), columns[name], n_bins, weight) for name in columns]
-    return _combined(cuts, columns)[0]
+    cuts = [Cut.from_column(str(name), columns[name], n_bins, weight) for name in columns]
+    return _combine(cuts, columns)[0]
 
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """How one column is cut: ranges of numbers by their largest value, or categories; a missing value comes last."""
+    """Bins of one column: ranges of numbers by their largest value, or categories; missing values come last."""
 
     name: str
     tops: Array | None
@@ -66,8 +68,8 @@ class Cut:
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, name: str, column: "pd.Series[Any]", n_bins: int, weight: Array) -> "Cut":
-        """From the rows of a column."""
+    def from_column(cls, name: str, column: "pd.Series[Any]", n_bins: int, weight: Array) -> "Cut":
+        """Compute the bins of a column from its rows."""
         missing = column.isna().to_numpy()
         known = column[~missing]
         if _numeric(column):
@@ -82,7 +84,7 @@ class Cut:
         return cls(name, None, known_labels, (*names, f"{name} missing"))
 
     def place(self, column: "pd.Series[Any]") -> NDArray[np.intp]:
-        """The range or category of every row; −1 for a category that it does not know."""
+        """Return the range or category of every row; −1 for an unknown category."""
         missing = column.isna().to_numpy()
         labels = np.full(len(column), len(self.names) - 1, dtype=np.intp)
         if self.tops is None:
@@ -96,7 +98,7 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class ColumnStrata:
-    """Strata of named columns, to place other rows: combinations that had no row are one stratum more."""
+    """Strata of named columns, which can place other rows; unseen combinations form one more stratum."""
 
     cuts: tuple[Cut, ...]
     known: NDArray[np.intp]
@@ -104,25 +106,25 @@ class ColumnStrata:
 
     @classmethod
     def of(cls, columns: pd.DataFrame, n_bins: int = N_BINS) -> "ColumnStrata":
-        """The strata that `strata_from_columns` makes of these rows.
+        """Compute the strata that `strata_from_columns` forms of these rows.
 
         >>> rows = pd.DataFrame({"age": [20, 30, 40, 50], "sex": ["f", "f", "m", "m"]})
         >>> ColumnStrata.of(rows, 2).place(pd.DataFrame({"age": [31, 90, 20], "sex": ["m", "m", "f"]})).tolist()
         [1, 1, 0]
         """
         weight = np.ones(len(columns))
-        cuts = [Cut.of(str(name), columns[name], n_bins, weight) for name in columns]
-        return cls(tuple(cuts), _combined(cuts, columns)[1])
+        cuts = [Cut.from_column(str(name), columns[name], n_bins, weight) for name in columns]
+        return cls(tuple(cuts), _combine(cuts, columns)[1])
 
     def place(self, columns: pd.DataFrame) -> NDArray[np.intp]:
-        """The stratum of every row."""
+        """Return the stratum of every row."""
         key, unknown = _keys(self.cuts, columns)
         place = np.minimum(np.searchsorted(self.known, key), len(self.known) - 1)
         return np.where(unknown | (self.known[place] != key), len(self.known), place)
 
 
 def _keys(cuts: Sequence[Cut], columns: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """The combination of every row as one number, and whether it has a category that no cut knows."""
+    """Encode the combination of every row as one number; also return which rows have an unknown category."""
     key, unknown = np.zeros(len(columns), dtype=np.intp), np.zeros(len(columns), dtype=bool)
     for cut in cuts:
         label = cut.place(columns[cut.name])
@@ -131,13 +133,13 @@ def _keys(cuts: Sequence[Cut], columns: pd.DataFrame) -> tuple[NDArray[np.intp],
     return key, unknown
 
 
-def _combined(cuts: Sequence[Cut], columns: pd.DataFrame) -> tuple[NamedStrata, NDArray[np.intp]]:
+def _combine(cuts: Sequence[Cut], columns: pd.DataFrame) -> tuple[NamedStrata, NDArray[np.intp]]:
     if np.prod([float(len(cut.names)) for cut in cuts]) > 2.0**62:
         raise InputError("the columns of the strata have too many combinations: use fewer columns")
     key, _ = _keys(cuts, columns)
     known, first, label = np.unique(key, return_index=True, return_inverse=True)
     places = [cut.place(columns[cut.name].iloc[first]) for cut in cuts]
-    names = [", ".join(cut.names[k] for cut, k in zip(cuts, some, strict=True)) for some in zip(*places, strict=True)]
+    names = [", ".join(cut.names[k] for cut, k in zip(cuts, row, strict=True)) for row in zip(*places, strict=True)]
     return NamedStrata(label.astype(np.intp), tuple(names)), known
 
 
@@ -146,13 +148,15 @@ def _numeric(column: "pd.Series[Any]") -> bool:
 
 
 def quantile_bins(values: Array, weight: Array, n_bins: int) -> NDArray[np.intp]:
-    """bin(x) = #{q : x > Q_w(q / n_bins)}, q = 1 … n_bins − 1, Q_w the weighted quantile, a value that occurs.
+    """Bin values at weighted quantiles that occur among them.
+
+        bin(x) = #{q : x > Q_w(q / n_bins)},  q = 1 … n_bins − 1
 
     >>> quantile_bins(np.array([1.0, 2.0, 3.0, 9.0]), np.ones(4), 2).tolist()
     [0, 0, 1, 1]
     """
     distinct, code = np.unique(values, return_inverse=True)
     below = np.cumsum(np.bincount(code, weight))
-    # A hair below the quantile, so that weights that sum to it only up to rounding still reach it.
+    # Slightly below the quantile, so that weights that sum to it up to rounding still reach it.
     cuts = np.searchsorted(below, below[-1] * np.arange(1, n_bins) / n_bins * (1 - 1e-12))
     return codes(np.searchsorted(distinct[cuts], values))[0]

@@ -1,6 +1,6 @@
-"""Strata found by search: the one or two features in which noise and density differ most, clustered.
+"""Search for strata: clusters in the one or two features in which noise and density differ most.
 
-`separation` says how well a grouping tells noise and density apart; the search maximises it.
+`separation` measures how well strata separate noise and density; the search maximises it.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,12 +14,12 @@ from rpo.exceptions import InputError
 from rpo.grouping.cluster import Clusters, balls, gmm, kmeans
 from rpo.grouping.strata import Strata, codes, default_names, place
 
-FEWEST, MOST = 8, 12  # strata, when their number is left open
-ROWS_PER_STRATUM = 10  # on average at least, when their number is left open
-BEST_SINGLES = 8  # only so many, the best by themselves, are tried together: pairs are what a search costs
+FEWEST, MOST = 8, 12  # number of strata, by default
+ROWS_PER_STRATUM = 10  # on average at least, by default
+BEST_SINGLES = 8  # only the best single features are combined, because pairs are expensive
 
 ROUGH_POINTS, ROUGH_STEPS = 5_000, 10  # enough to compare subspaces
-# A domain with fewer rows a stratum cannot show a pattern of noise of its own; such domains are judged together.
+# Domains with fewer rows per stratum cannot show a noise pattern of their own; they are pooled.
 ROWS_PER_CELL = 5
 ROUNDING = 1e-24  # a mean square below this is zero
 
@@ -43,7 +43,9 @@ def find_strata(
     feature_names: Sequence[str] | None = None,
     among: Sequence[int] | None = None,
 ) -> Strata:
-    """argmax_A separation(cluster(X_A)) over the subspaces A of at most `max_features` features.
+    """Find strata in the subspace of at most `max_features` features that separates noise and density best.
+
+        argmax_A separation(cluster(X_A))
 
     Every subspace is clustered by k-means on standardised features and scored by how well it separates noise and
     density; the best one is clustered again into the number of strata that scores best. Fewer strata are returned if
@@ -95,7 +97,7 @@ def find_strata(
     1: price 4–6
     2: price 7–9
     """
-    x, squared, domain_code, weight = _checked(X, residual, domain, sample_weight)
+    x, squared, domain_code, weight = _check_inputs(X, residual, domain, sample_weight)
     if cluster not in CLUSTERERS:
         raise InputError(f"cluster must be one of {', '.join(CLUSTERERS)}, got {cluster!r}")
     for name, value in (("n_strata", n_strata), ("max_features", max_features), ("max_rows", max_rows)):
@@ -112,10 +114,10 @@ def find_strata(
 
     features = sample.best_subspace(numbers[-1], max_features, range(x.shape[1]) if among is None else among)
     score, clusters = sample.best_clusters(features, numbers, CLUSTERERS[cluster])
-    chosen = list(features)
-    mean, scale = sample.mean[chosen], sample.scale[chosen]
+    columns = list(features)
+    mean, scale = sample.mean[columns], sample.scale[columns]
     labels = place(x, features, mean, scale, clusters)
-    inside, values = labels[counted], x[:, chosen][counted]
+    inside, values = labels[counted], x[:, columns][counted]
     members = [values[inside == k] for k in range(len(clusters.centres))]
     return Strata(
         labels=labels,
@@ -131,20 +133,20 @@ def find_strata(
 
 
 def rough(points: Array, weight: Array, n_clusters: int) -> Clusters:
-    """k-means in a few steps on at most 5,000 of the points, taken evenly in their order.
+    """Cluster at most 5,000 evenly spaced points by a few steps of k-means.
 
     >>> rough(np.arange(10_000.0)[:, None], np.ones(10_000), 2).centres.ravel().round(-2).tolist()
     [2500.0, 7500.0]
     """
-    every = -(-len(points) // ROUGH_POINTS)
-    return kmeans(points[::every], weight[::every], n_clusters, ROUGH_STEPS)
+    step = -(-len(points) // ROUGH_POINTS)
+    return kmeans(points[::step], weight[::step], n_clusters, ROUGH_STEPS)
 
 
 class _Sample:
-    """The rows the search looks at; points that coincide are merged, so order and repeats cannot matter."""
+    """The rows that are searched; points that coincide are merged, so order and repeats do not matter."""
 
     def __init__(self, x: Array, squared: Array, domain: Codes, weight: Array) -> None:
-        # Weights that sum to less than one a row are no counts: bring them to a mean of one.
+        # Weights with a mean below one are no counts: scale them to a mean of one.
         self.weight = weight * max(1.0, len(weight) / weight.sum())
         self.domain, _ = codes(domain)
         self.noise = relative_noise(squared, self.domain, self.weight)
@@ -154,17 +156,17 @@ class _Sample:
             mass = np.bincount(code, self.weight) / self.weight.sum()
             mean.append(mass @ values)
             gap = values - mean[-1]
-            # In units of a power of two near the farthest, so that no square passes what a number can hold.
+            # In units of a power of two near the largest gap, so that no square overflows.
             unit = np.exp2(np.frexp(np.abs(gap).max())[1])
             scale.append(unit * np.sqrt(mass @ (gap / unit) ** 2) if len(values) > 1 else 1.0)
-            # Beside a huge value others may be the same: points that coincide are merged here, too.
+            # Beside a huge value others may coincide after scaling: these are merged here, too.
             distinct, merged = np.unique(gap / scale[-1], return_inverse=True)
             self.code.append(merged[code])
             self.value.append(distinct)
         self.mean, self.scale = np.array(mean), np.array(scale)
 
-    def clustered(self, features: Sequence[int], number: int, clusterer: Clusterer) -> tuple[float, Clusters]:
-        """One subspace clustered: its score, and the regions that hold a point, in the order of their centres."""
+    def cluster(self, features: Sequence[int], number: int, clusterer: Clusterer) -> tuple[float, Clusters]:
+        """Cluster one subspace; return its score and the non-empty regions, in the order of their centres."""
         first = key = np.zeros(len(self.weight), dtype=np.intp)
         for j in features:  # renumbered at every feature, so that the key cannot overflow
             _, first, key = np.unique(key * len(self.value[j]) + self.code[j], return_index=True, return_inverse=True)
@@ -172,32 +174,32 @@ class _Sample:
         mass = np.bincount(key, self.weight).astype(np.float64)
         clusters = clusterer(points, mass, number)
         clusters = clusters.take(np.lexsort(clusters.centres.T[::-1]))
-        held, label = np.unique(np.argmax(clusters.scores(points), axis=1), return_inverse=True)
-        # Rounded, and the first of equals wins: the last bits of a sum must not choose between two subspaces.
-        return round(separation(label[key], self.noise, self.domain, self.weight), 9), clusters.take(held)
+        used, label = np.unique(np.argmax(clusters.scores(points), axis=1), return_inverse=True)
+        # Rounded, and the first of equals is chosen: rounding errors must not decide between two subspaces.
+        return round(separation(label[key], self.noise, self.domain, self.weight), 9), clusters.take(used)
 
     def best_subspace(self, number: int, max_features: int, among: Sequence[int]) -> tuple[int, ...]:
-        """The subspace with the highest score; the empty one if every feature is constant."""
+        """Return the subspace with the highest score; the empty one if every feature is constant."""
         usable = [j for j in among if len(self.value[j]) > 1]
-        score: dict[tuple[int, ...], float] = {(j,): self.clustered([j], number, rough)[0] for j in usable}
-        kept = sorted(sorted(usable, key=lambda j: -score[(j,)])[:BEST_SINGLES])
+        score: dict[tuple[int, ...], float] = {(j,): self.cluster([j], number, rough)[0] for j in usable}
+        best = sorted(sorted(usable, key=lambda j: -score[(j,)])[:BEST_SINGLES])
         for size in range(2, max_features + 1):
-            score |= {subset: self.clustered(subset, number, rough)[0] for subset in combinations(kept, size)}
+            score |= {subset: self.cluster(subset, number, rough)[0] for subset in combinations(best, size)}
         return max(score, key=lambda subset: score[subset], default=())
 
     def best_clusters(
         self, features: Sequence[int], numbers: Sequence[int], clusterer: Clusterer
     ) -> tuple[float, Clusters]:
-        """The regions of one subspace, in the number that scores best."""
+        """Cluster one subspace into the number of regions that scores best."""
         if not features:
             return 0.0, balls(np.zeros((1, 0)))
-        return max((self.clustered(features, k, clusterer) for k in numbers), key=lambda result: result[0])
+        return max((self.cluster(features, k, clusterer) for k in numbers), key=lambda result: result[0])
 
 
-def _checked(
+def _check_inputs(
     X: ArrayLike, residual: ArrayLike, domain: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[Array, Array, Codes, Array]:
-    """The input as arrays of one length, or one line that says what is wrong with it."""
+    """Convert the inputs to arrays of one length; raise an error if they are invalid."""
     try:
         x, squared = np.asarray(X, dtype=np.float64), np.asarray(residual, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -221,10 +223,12 @@ def _checked(
 
 
 def separation(stratum: Codes, noise: Array, domain: Codes, weight: Array) -> float:
-    """noise_share · (1 + density_share): how well the strata separate noise and density.
+    """Score how well strata separate noise and density.
 
-    Both are shares, at most one, and zero on average for strata drawn at random. A product, because a feature that
-    tells the domains apart need not say anything about quality: density speaks only where the noise differs too.
+        noise_share · (1 + density_share)
+
+    Both are shares, at most one, and zero on average for random strata. They are multiplied because a feature that
+    separates the domains need not be related to quality: density counts only where the noise differs too.
 
     >>> stratum, domain = np.array([0, 0, 0, 1, 1, 1]), np.zeros(6, int)
     >>> separation(stratum, np.array([-1.0, -1.0, -1.0, 1.0, 1.0, 1.0]), domain, np.ones(6))
@@ -234,9 +238,13 @@ def separation(stratum: Codes, noise: Array, domain: Codes, weight: Array) -> fl
 
 
 def relative_noise(residual: Array, domain: Codes, weight: Array) -> Array:
-    """u_i = log(1 + r_i / σ_e²) less its mean over domain e; r_i squared residuals, σ_e² their mean over the domain.
+    """Compute the noise of each row relative to its domain.
 
-    The logarithm keeps a few wild residuals from deciding, the one keeps a residual of zero harmless.
+        u_i = log(1 + r_i / σ_e²) less its mean over domain e
+
+    r_i are squared residuals, σ_e² their mean over the domain.
+
+    The logarithm limits the influence of a few outliers; the one keeps residuals of zero finite.
 
     >>> relative_noise(np.array([2.0, 2.0, 0.0, 0.0]), np.array([0, 0, 1, 1]), np.ones(4)).tolist()
     [0.0, 0.0, 0.0, 0.0]
@@ -248,12 +256,14 @@ def relative_noise(residual: Array, domain: Codes, weight: Array) -> Array:
 
 
 def noise_share(stratum: Codes, noise: Array, domain: Codes, weight: Array) -> float:
-    """1 − [SS_within / (W − E − f)] / [SS / (W − E)]: the adjusted share of the noise's variance between cells.
+    """Compute the adjusted share of the noise's variance that lies between cells.
+
+        1 − [SS_within / (W − E − f)] / [SS / (W − E)]
 
     SS is the sum of squares of `relative_noise` about its domain mean, SS_within about its cell mean, a cell being
     a stratum of one domain or of all the domains too small to split. W is the total weight, E the number of
-    domains, f = #cells − Σ_ek N_ek² / (N_e N_cell) what the cell means cost. Strata that have nothing to do with
-    the noise thus score zero on average, however many they are.
+    domains, f = #cells − Σ_ek N_ek² / (N_e N_cell) the degrees of freedom of the cell means. Strata unrelated to the
+    noise thus score zero on average, whatever their number.
 
     >>> noise = np.array([-1.0, 1.0, -1.0, 1.0, -1.0, 1.0])
     >>> noise_share(np.array([0, 1, 0, 1, 0, 1]), noise, np.zeros(6, int), np.ones(6))
@@ -268,8 +278,8 @@ def noise_share(stratum: Codes, noise: Array, domain: Codes, weight: Array) -> f
     filled = cell > 0
     square = float(weight @ noise**2)
     within = square - float(np.sum(total[filled] ** 2 / cell[filled]))
-    held = mass > 0
-    fixed = mass[held] ** 2 / (per_domain[:, None] * cell[owner])[held]
+    used = mass > 0
+    fixed = mass[used] ** 2 / (per_domain[:, None] * cell[owner])[used]
     free = float(per_domain.sum()) - n_domains
     cost = float(filled.sum() - fixed.sum())
     if square <= ROUNDING * free or free <= cost:
@@ -278,27 +288,29 @@ def noise_share(stratum: Codes, noise: Array, domain: Codes, weight: Array) -> f
 
 
 def density_share(stratum: Codes, domain: Codes, weight: Array) -> float:
-    """[I(e; k) − (E − 1)(K − 1) / 2W] / H(e), I = Σ_ek (N_ek/N) log(r̂_ek / r̂_k), not below zero.
+    """Compute how unevenly the domains fill the strata.
 
-    How unevenly the domains fill the strata: zero when r̂_ek = N_ek / N_e is the same for every domain, one when
-    every stratum belongs to one domain. The term taken off is what chance alone gives.
+        max(0, [I(e; k) − (E − 1)(K − 1) / 2W] / H(e)),  I = Σ_ek (N_ek/N) log(r̂_ek / r̂_k)
+
+    It is zero when r̂_ek = N_ek / N_e is the same for every domain, one when every stratum belongs to one domain. The
+    term subtracted is its expectation by chance.
 
     >>> density_share(np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]), np.ones(4))
     0.0
     """
     mass = _masses(stratum, domain, weight)
     total = float(mass.sum())
-    both, of_domain, of_stratum = mass / total, mass.sum(axis=1) / total, mass.sum(axis=0) / total
+    joint, of_domain, of_stratum = mass / total, mass.sum(axis=1) / total, mass.sum(axis=0) / total
     entropy = _entropy(of_domain)
     if entropy <= 0:
         return 0.0
-    information = entropy + _entropy(of_stratum) - _entropy(both)
+    information = entropy + _entropy(of_stratum) - _entropy(joint)
     chance = (mass.shape[0] - 1) * (mass.shape[1] - 1) / (2 * total)
     return float(max(0.0, (information - chance) / entropy))
 
 
 def _masses(stratum: Codes, domain: Codes, weight: Array) -> Array:
-    """Total weight by domain and stratum."""
+    """Sum the weights by domain and stratum."""
     shape = int(domain.max()) + 1, int(stratum.max()) + 1
     mass = np.bincount(domain * shape[1] + stratum, weight, minlength=shape[0] * shape[1])
     return mass.astype(np.float64).reshape(shape)

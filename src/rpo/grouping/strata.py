@@ -1,4 +1,4 @@
-"""Strata: which rows belong together, what each stratum is called, and where they come from when nobody gives them."""
+"""Strata, their names, and where they come from by default."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
 
 @dataclass(frozen=True)
 class NamedStrata:
-    """Strata with their names.
+    """The stratum of every row, with the names of the strata.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ class NamedStrata:
 class Strata:
     """Strata found by search: regions of the subspace of a few features.
 
-    `labels` are the strata of the rows the search was given; `assign` places any other row. `features` are the
-    columns of the subspace, `score` how well it separates noise and density: 0 for chance (`grouping.score`).
+    `labels` are the strata of the rows that were searched; `assign` places any other row. `features` are the columns of
+    the subspace, `score` how well it separates noise and density: 0 on average for random strata (`separation`).
     """
 
     labels: NDArray[np.intp]
@@ -69,7 +69,7 @@ class Strata:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Each stratum in plain terms: the range of every feature of the subspace over its rows."""
+        """Names of the strata: the range of every feature of the subspace over the stratum's rows."""
         names = [
             ", ".join(f"{name} {value_range(*ends)}" for name, *ends in zip(self.feature_names, low, high, strict=True))
             or "all rows"
@@ -82,11 +82,11 @@ class Strata:
         return tuple(names)
 
     def describe(self) -> str:
-        """One line a stratum: its number and its name."""
+        """Return a text with one line per stratum: its number and its name."""
         return "\n".join(f"{k}: {name}" for k, name in enumerate(self.names))
 
     def assign(self, X: ArrayLike) -> NDArray[np.intp]:
-        """The stratum of every row of X, a block at a time."""
+        """Return the stratum of every row of X, computed in blocks."""
         array = np.asarray(X)
         if array.ndim != 2 or array.shape[1] <= max(self.features, default=-1):
             last = max(self.features, default=0)
@@ -94,7 +94,7 @@ class Strata:
         return place(array, self.features, self.mean, self.scale, self.clusters)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything `assign` and `names` need, as plain lists for JSON; the rows' labels are left out."""
+        """Return what `assign` and `names` need as plain lists for JSON, without the rows' labels."""
         return {
             "features": list(self.features),
             "feature_names": list(self.feature_names),
@@ -110,7 +110,7 @@ class Strata:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "Strata":
-        """The inverse of `to_dict`, with no labels."""
+        """Restore strata from `to_dict`, without labels."""
         k, f = len(saved["offsets"]), len(saved["features"])
         array = {
             key: np.asarray(saved[key], dtype=np.float64)
@@ -130,7 +130,7 @@ class Strata:
 
 
 def place(x: NDArray[Any], features: Sequence[int], mean: Array, scale: Array, clusters: Clusters) -> NDArray[np.intp]:
-    """The region of every row of x, from its standardised features, a block at a time.
+    """Return the region of every row of x by its standardised features, computed in blocks.
 
     >>> from rpo.grouping.cluster import balls
     >>> clusters = balls(np.array([[-1.0], [1.0]]))
@@ -145,7 +145,7 @@ def place(x: NDArray[Any], features: Sequence[int], mean: Array, scale: Array, c
 
 
 def default_names(n_features: int, feature_names: Sequence[str] | None) -> tuple[str, ...]:
-    """The names given, or x0, x1, ….
+    """Return the feature names given, or x0, x1, ….
 
     >>> default_names(2, None)
     ('x0', 'x1')
@@ -157,7 +157,7 @@ def default_names(n_features: int, feature_names: Sequence[str] | None) -> tuple
 
 
 def value_range(low: float, high: float) -> str:
-    """A range as a person writes it.
+    """Format a range of numbers.
 
     >>> value_range(61.0, 75.25), value_range(-1.0, 2.0), value_range(3.0, 3.0)
     ('61–75.25', '-1 to 2', '3')
@@ -168,39 +168,41 @@ def value_range(low: float, high: float) -> str:
     return f"{first}–{last}" if low >= 0 else f"{first} to {last}"
 
 
-def chosen_grouping(asked: Any, *, classes: bool, given: bool = False) -> Grouping:
-    """The source of strata: "auto" searches for a regression and makes one stratum of all rows for `classes`.
+def choose_grouping(grouping: Any, *, classes: bool, given: bool = False) -> Grouping:
+    """Resolve "auto": search for strata in a regression, use one stratum of all rows for `classes`.
 
-    Classes are strata only on demand: the rarer one has the larger residuals on clean data, too, and would count as
-    noisy. Nor are they searched for: residuals are largest where the classes meet, which is no noise either.
+    Classes are used as strata only on request: the rarer one has larger residuals on clean data, too, and would count
+    as noisy. Nor are strata searched for: residuals are largest between the classes, which is no noise either.
 
-    >>> chosen_grouping("auto", classes=False), chosen_grouping("auto", classes=True)
+    >>> choose_grouping("auto", classes=False), choose_grouping("auto", classes=True)
     ('search', 'none')
     """
-    checked = check_grouping(asked, classes=classes, given=given)
+    checked = check_grouping(grouping, classes=classes, given=given)
     if checked == "auto":
         return "none" if classes else "search"
     return checked
 
 
-def check_grouping(asked: Any, *, classes: bool, given: bool = False) -> Grouping:
-    """What was asked for, if there is such a thing, the target has it, and no strata were `given` besides.
+def check_grouping(grouping: Any, *, classes: bool, given: bool = False) -> Grouping:
+    """Check that the grouping exists, suits the target, and does not compete with strata that were `given`.
 
     >>> check_grouping("class", classes=True)
     'class'
     """
-    if asked not in GROUPINGS:
-        raise InputError(f"grouping must be one of {', '.join(GROUPINGS)}, got {asked!r}")
-    if asked == "class" and not classes:
+    if grouping not in GROUPINGS:
+        raise InputError(f"grouping must be one of {', '.join(GROUPINGS)}, got {grouping!r}")
+    if grouping == "class" and not classes:
         raise InputError("grouping='class' needs classes: use 'search' or 'none' for a regression")
-    if given and asked != "auto":
-        raise InputError(f"grouping={asked!r} has no effect when strata are given: remove one of them")
-    checked: Grouping = asked
+    if given and grouping != "auto":
+        raise InputError(f"grouping={grouping!r} has no effect when strata are given: remove one of them")
+    checked: Grouping = grouping
     return checked
 
 
 def codes(labels: ArrayLike, what: str = "labels", n: int | None = None) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Integer codes 0, 1, … of a column of labels of any kind, and the sorted labels they stand for; `n` rows if given.
+    """Encode labels of any kind as integers 0, 1, …; also return the sorted labels.
+
+    Raise an error unless there is one label per row, `n` of them if given.
 
     >>> code, label = codes(["b", "a", "b"])
     >>> code.tolist(), label.tolist()
@@ -208,7 +210,7 @@ def codes(labels: ArrayLike, what: str = "labels", n: int | None = None) -> tupl
     """
     array = np.asarray(labels)
     if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
-        array = array.astype(np.float64)  # no index holds the others, nor JSON
+        array = array.astype(np.float64)  # other widths fit neither into an index nor into JSON
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or n not in (None, len(array)):
@@ -218,6 +220,6 @@ def codes(labels: ArrayLike, what: str = "labels", n: int | None = None) -> tupl
         raise InputError(f"{what} is missing in {missing} of {len(array)} rows: every row needs a label")
     try:
         code, known = pd.factorize(array, sort=True)
-    except TypeError:  # labels of several kinds have no order but that of their text
+    except TypeError:  # labels of mixed types are ordered by their text
         code, known = pd.factorize(np.array([str(value) for value in array], dtype=object), sort=True)
     return code.astype(np.intp), np.asarray(known)

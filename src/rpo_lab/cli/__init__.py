@@ -1,20 +1,9 @@
-"""`rpo bench`, `rpo theory` and `rpo data`: one file a study, each of which continues where it stopped."""
+"""`rpo bench`, `rpo theory` and `rpo data`."""
 
 import typer
 
-from rpo_lab.cli import (
-    ablation,
-    cmnist,
-    data,
-    nico,
-    penalties,
-    quality_weights,
-    readings,
-    real,
-    severity,
-    table1,
-    theory,
-)
+from rpo_lab.cli import bench, data, theory
+from rpo_lab.cli.nico import nico
 
 WORDS = "Run the experiments of the paper, and those on real tables."
 app = typer.Typer(help=WORDS, no_args_is_help=True, rich_markup_mode="rich")
@@ -25,15 +14,18 @@ def _bench() -> None:
     pass
 
 
-app.command("table1")(table1.table1)
-app.command("cmnist")(cmnist.cmnist)
-app.command("ablation")(ablation.ablation)
-app.command("penalties")(penalties.penalties)
-app.command("severity")(severity.severity)
-app.command("nico")(nico.nico)
-app.command("quality-weights")(quality_weights.quality_weights)
-app.command("readings")(readings.readings)
-app.command("real")(real.real)
+for study in (
+    bench.table1,
+    bench.cmnist,
+    bench.ablation,
+    bench.penalties,
+    bench.severity,
+    nico,
+    bench.quality_weights,
+    bench.readings,
+    bench.real,
+):
+    app.command(study.__name__.replace("_", "-"))(study)
 
 
 def add_commands(rpo: typer.Typer) -> None:

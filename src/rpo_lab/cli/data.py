@@ -24,11 +24,11 @@ def list_(as_json: Json = False) -> None:
     from dataclasses import asdict
 
     from rpo.datasets import catalogue
-    from rpo_lab.data import cifar, mnist, recipes, wheel
+    from rpo_lab.data import cifar, mnist, real, recipes
 
     listings = [entry.listing for entry in catalogue.entries()]
     listings += [mnist.listing(), cifar.listing()]
-    listings += [wheel.listing(recipe) for recipe in recipes.recipes()]
+    listings += [real.listing(recipe) for recipe in recipes.recipes()]
     _print([asdict(listing) for listing in listings], as_json)
 
 
@@ -74,7 +74,7 @@ def get(
     """
     from rpo_lab.data.cifar import fetch_cifar
     from rpo_lab.data.mnist import fetch_mnist
-    from rpo_lab.data.wheel import fetch_tables
+    from rpo_lab.data.real import fetch_tables
 
     fetchers = {"tables": fetch_tables, "mnist": fetch_mnist, "photos": fetch_cifar}
     for name in names:

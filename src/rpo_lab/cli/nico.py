@@ -11,7 +11,7 @@ from rpo.exceptions import InputError
 from rpo_lab.cli.shared import Asked, command, do, show
 
 if TYPE_CHECKING:
-    from rpo_lab.data.album import Album
+    from rpo_lab.data.pictures import Album
     from rpo_lab.runner.specification import DataSpec, Run
 
 
@@ -69,7 +69,7 @@ def nico(
 
 
 def _data(root: Path | None, photos: bool, lists: Path | None, folder: Path | None, backbone: str) -> "DataSpec":
-    """The data of all studies."""
+    """Return the data of all studies."""
     from rpo_lab.runner.specification import DataSpec
 
     if photos == (root is not None):
@@ -82,7 +82,7 @@ def _data(root: Path | None, photos: bool, lists: Path | None, folder: Path | No
 
 
 def _album(root: Path | None, folder: Path | None) -> "Album":
-    """The pictures that the data are drawn from."""
+    """Return the pictures that the data are drawn from."""
     from rpo_lab.data.nico import HOMES, nico_album
     from rpo_lab.data.photos import PER_CELL, photo_album
 
@@ -95,19 +95,19 @@ def _album(root: Path | None, folder: Path | None) -> "Album":
 
 
 def _extract(album: "Album", backbone: str) -> None:
-    """All features, here and with a bar, before workers ask for them."""
+    """Compute all features, here and with a bar, before workers ask for them."""
     from rpo_lab.features import extract
 
     extract(album, backbone=backbone, say=lambda line: typer.echo(line, err=True))
 
 
 def _ladder(asked: Asked, data: "DataSpec", album: "Album | None") -> "list[Run]":
-    """What contexts look like, if there are pictures; whether ERM falls as the stand-in wants it to.
+    """Show whether ERM falls as the stand-in wants it to, and what contexts look like, if there are pictures.
 
-    The runs of the latter.
+    Return the runs of the former.
     """
     from rpo._io import write_whole
-    from rpo_lab.data.gallery import draw_contexts
+    from rpo_lab.data.photos import draw_contexts
     from rpo_lab.nico import ladder_lines, ladders
     from rpo_lab.runner.page import link, put
 

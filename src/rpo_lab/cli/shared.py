@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_origin
 
 import typer
 
@@ -15,6 +15,8 @@ from rpo._io import console, printable
 from rpo.cli.options import Cluster, Plugin, load_plugins
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from rpo_lab.runner.figures import View
     from rpo_lab.runner.results import Results
     from rpo_lab.runner.runner import Records
@@ -23,60 +25,47 @@ if TYPE_CHECKING:
 
 
 ADDED = "Methods added"
-# What every study can be asked; the names are those of the fields of `Asked`.
-OPTIONS = {
-    "profile": Annotated[str, typer.Option(help="How much to run: 'quick' or 'paper'.")],
-    "seeds": Annotated[int | None, typer.Option(help="Number of seeds. (default: that of the profile)")],
-    "jobs": Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", help="Number of worker processes, with one thread each. (default: one per core)"),
-    ],
-    "cluster": Cluster,
-    "out": Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Folder for records, results and figures. (default: a folder in out/)"),
-    ],
-    "selection": Annotated[
-        str, typer.Option(help="How models are selected: validation, leave-one-out, irm, formula or oracle.")
-    ],
-    "correction": Annotated[str, typer.Option(help="Correction of p-values for multiple comparisons: none or holm.")],
-    "dry_run": Annotated[bool, typer.Option("--dry-run", help="Show how much there is to run, and exit.")],
-    "records": Annotated[
-        Path | None, typer.Option("--records", help="File to read all runs from, instead of training.")
-    ],
-    "records_out": Annotated[
-        Path | None, typer.Option("--records-out", help="File to write all runs to, such as table1.jsonl.gz.")
-    ],
-    "add": Annotated[
-        list[str] | None, typer.Option(help="Methods to add as rows, separated by commas; may be repeated.")
-    ],
-    "plugin": Plugin,
-    "figures": Annotated[Path | None, typer.Option(help="Folder for the figures. (default: that of the results)")],
-    "page": Annotated[Path | None, typer.Option(help="Markdown page to insert the results into.")],
-    "as_json": Annotated[bool, typer.Option("--json", help="Print the results as JSON.")],
-}
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a person asked of a study; `extra` are the words of options that only this study has."""
+    """What a person asked of a study: the options that every study has, and the words of those that only this one has.
+
+    A field that is an option is annotated with it.
+    """
 
     name: str
-    profile: str = "quick"
-    seeds: int | None = None
-    jobs: int | None = None
-    cluster: str | None = None
-    out: Path | None = None
-    selection: str = "validation"
-    correction: str = "none"
-    dry_run: bool = False
-    records: Path | None = None
-    records_out: Path | None = None
-    add: Sequence[str] | None = None
-    plugin: Sequence[str] | None = None
-    figures: Path | None = None
-    page: Path | None = None
-    as_json: bool = False
+    profile: Annotated[str, typer.Option(help="How much to run: 'quick' or 'paper'.")] = "quick"
+    seeds: Annotated[int | None, typer.Option(help="Number of seeds. (default: that of the profile)")] = None
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", help="Number of worker processes, with one thread each. (default: one per core)"),
+    ] = None
+    cluster: Cluster = None
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder for records, results and figures. (default: a folder in out/)"),
+    ] = None
+    selection: Annotated[
+        str, typer.Option(help="How models are selected: validation, leave-one-out, irm, formula or oracle.")
+    ] = "validation"
+    correction: Annotated[str, typer.Option(help="Correction of p-values for multiple comparisons: none or holm.")] = (
+        "none"
+    )
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show how much there is to run, and exit.")] = False
+    records: Annotated[
+        Path | None, typer.Option("--records", help="File to read all runs from, instead of training.")
+    ] = None
+    records_out: Annotated[
+        Path | None, typer.Option("--records-out", help="File to write all runs to, such as table1.jsonl.gz.")
+    ] = None
+    add: Annotated[
+        list[str] | None, typer.Option(help="Methods to add as rows, separated by commas; may be repeated.")
+    ] = None
+    plugin: Plugin = None
+    figures: Annotated[Path | None, typer.Option(help="Folder for the figures. (default: that of the results)")] = None
+    page: Annotated[Path | None, typer.Option(help="Markdown page to insert the results into.")] = None
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False
     usual: Mapping[str, str] = field(default_factory=dict)
     """Where this study's defaults are not the ones above."""
     extra: str = ""
@@ -87,6 +76,11 @@ class Asked:
     def folder(self) -> Path:
         """Where records and results go."""
         return self.out or Path(f"out/{self.family or self.name}-{self.profile}")
+
+    @property
+    def drawings(self) -> Path:
+        """Where figures go."""
+        return self.figures or self.folder
 
     @property
     def leave_one_out(self) -> bool:
@@ -136,11 +130,10 @@ def command(
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         _, *own = signature(function, eval_str=True).parameters.values()
-        defaults = {**{f.name: f.default for f in fields(Asked)}, **usual}
         common = [
-            Parameter(name, Parameter.KEYWORD_ONLY, default=defaults[name], annotation=option)
-            for name, option in OPTIONS.items()
-            if name not in without
+            Parameter(f.name, Parameter.KEYWORD_ONLY, default=usual.get(f.name, f.default), annotation=f.type)
+            for f in fields(Asked)
+            if get_origin(f.type) is Annotated and f.name not in without
         ]
 
         @wraps(function)
@@ -162,7 +155,7 @@ def command(
 
 
 def _words(name: str, value: Any) -> str:
-    """An option as one would type it in a shell, once for each value of several.
+    """Write an option as one would type it in a shell, once for each value of several.
 
     >>> _words("page", "my page.md"), _words("plugin", ["a", "b"])
     ("--page 'my page.md'", '--plugin a --plugin b')
@@ -178,7 +171,7 @@ def show(asked: Asked, views: "Sequence[View]", *, also: "Sequence[Run]" = ()) -
     `also` are runs that were shown otherwise, and belong into the file of records.
     """
     from rpo_lab.runner.page import put_study
-    from rpo_lab.runner.render import to_json
+    from rpo_lab.runner.render import to_json, to_rich
     from rpo_lab.runner.results import check_correction
     from rpo_lab.runner.selection import get_rule
 
@@ -187,27 +180,50 @@ def show(asked: Asked, views: "Sequence[View]", *, also: "Sequence[Run]" = ()) -
     records = do(asked, [*also, *(run for view in views for run in view.study.runs())])
     if records is None:
         return
-    found = []
+    shown = []
     for view in views:
         by_rule = view.by_rule(records, rule, correction)
         written = write(by_rule, view, asked)
         words = view.words(by_rule[0])
         if asked.page is not None:
             put_study(asked.page, view, by_rule, asked.command, written[-1])
-        found.append((by_rule[0], words, written))
+        shown.append((by_rule[0], words, written))
     if asked.as_json:
-        said = [
+        content = [
             to_json(results) | {"summary": words, "files": [str(path) for path in written]}
-            for results, words, written in found
+            for results, words, written in shown
         ]
-        typer.echo(json.dumps(said[0] if len(said) == 1 else said, ensure_ascii=False, indent=1))
+        tell(asked, content[0] if len(content) == 1 else content, [], [], "")
         return
-    for results, words, written in found:
-        print_results(results, words, written)
+    for results, words, written in shown:
+        figure = next(path for path in written if path.suffix == ".png")
+        where = f"The figure is {figure}; results and records are in {written[0].parent}."
+        tell(asked, {}, [to_rich(results), ""], words, f"\n{where}")
+
+
+def tell(asked: Asked, content: object, tables: "Sequence[RenderableType]", lines: Sequence[str], last: str) -> None:
+    """Print results: as JSON if asked, else as tables, sentences and a last line."""
+    if asked.as_json:
+        typer.echo(json.dumps(_without_nan(content), ensure_ascii=False, indent=1))
+        return
+    for table in tables:
+        console().print(table)
+    for line in lines:
+        typer.echo(f"- {line.replace('**', '')}")
+    typer.echo(last)
+
+
+def _without_nan(value: object) -> object:
+    """NaN as null, so that it is JSON."""
+    if isinstance(value, Mapping):
+        return {name: _without_nan(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and value != value else value
 
 
 def _with_rows(view: "View", names: "Sequence[str]") -> "View":
-    """The view with a row for each further method, its hyper-parameters chosen among three values of the first."""
+    """Add a row for each further method to a view, its hyper-parameters chosen among three values of the first."""
     from rpo._compare import grid_of
     from rpo.methods import get_method
     from rpo_lab.runner.problems import load
@@ -221,7 +237,7 @@ def _with_rows(view: "View", names: "Sequence[str]") -> "View":
 
 
 def do(asked: Asked, runs: "Sequence[Run]") -> "Records | None":
-    """The records of all runs, those that are missing done; None if only the amount of work was asked for.
+    """Return the records of all runs, missing ones done; None if only the amount of work was asked for.
 
     From a file of records nothing is done: what it lacks is an error.
     """
@@ -229,7 +245,7 @@ def do(asked: Asked, runs: "Sequence[Run]") -> "Records | None":
 
     runs = list({run.digest: run for run in runs}.values())
     if asked.records is not None:
-        from rpo_lab.runner.records import read_records
+        from rpo_lab.runner.store import read_records
 
         records = read_records(asked.records, runs)
         if earlier := sum(record.run.digest != digest for digest, record in records.items()):
@@ -243,14 +259,14 @@ def do(asked: Asked, runs: "Sequence[Run]") -> "Records | None":
     else:
         records = _done(asked, runs)
     if asked.records_out is not None:
-        from rpo_lab.runner.records import write_records
+        from rpo_lab.runner.store import write_records
 
         write_records(asked.records_out, runs, records)
     return records
 
 
 def _done(asked: Asked, runs: "Sequence[Run]") -> "Records":
-    """The records of all runs, those that are missing done and kept."""
+    """Do the runs that are missing; return the records of all."""
     from rpo_lab.runner.runner import cluster_at, execute
     from rpo_lab.runner.store import Store
 
@@ -284,33 +300,13 @@ def _duration(seconds: float) -> str:
 
 
 def write(by_rule: "Sequence[Results]", view: "View", asked: Asked) -> list[Path]:
-    """The results in every form and as a figure; the paths, the figure's SVG last."""
+    """Write the results in every form and as a figure; return the paths, the figure's SVG last."""
     from rpo._io import write_whole
-    from rpo_lab.runner import render
+    from rpo_lab.runner.render import to_csv, to_html, to_markdown
 
     main = by_rule[0]
-    forms = {
-        "csv": render.to_csv(*by_rule),
-        "tex": render.to_latex(main),
-        "html": render.to_html(*by_rule, words=view.words(main)),
-        "md": render.to_markdown(main),
-    }
-    paths = []
+    forms = {"csv": to_csv(*by_rule), "html": to_html(*by_rule, words=view.words(main)), "md": to_markdown(main)}
     for ending, text in forms.items():
-        paths.append(asked.folder / f"{view.name}.{ending}")
-        write_whole(paths[-1], text)
-    return [*paths, *view.draw(main, asked.figures or asked.folder)]
-
-
-def print_results(results: "Results", words: list[str], written: list[Path]) -> None:
-    """The results, what they say in words, and where everything is."""
-    from rpo_lab.runner.render import to_rich
-
-    console().print(to_rich(results))
-    typer.echo("")
-    for line in words:
-        typer.echo(f"- {line}")
-    typer.echo(
-        f"\nThe figure is {next(path for path in written if path.suffix == '.png')}; "
-        f"results and records are in {written[0].parent}."
-    )
+        write_whole(asked.folder / f"{view.name}.{ending}", text)
+    paths = [asked.folder / f"{view.name}.{ending}" for ending in forms]
+    return [*paths, *view.draw(main, asked.drawings)]

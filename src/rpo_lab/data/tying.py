@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpo.exceptions import InputError
-from rpo_lab.data.album import LABELS, Album, Skipped
 from rpo_lab.data.colored import Setting, colored_setting, thinned
+from rpo_lab.data.confounded import draw_validation
+from rpo_lab.data.pictures import LABELS, Album, Skipped
 
 Part = Literal["train", "validation", "balanced", "test"]
 VALIDATION = 0.2  # share of each training domain that is kept for choosing models
@@ -37,7 +38,7 @@ class Photos:
     """Listed pictures that are not there or were not taken."""
 
     def rows(self, part: Part) -> NDArray[np.intp]:
-        """The rows of one part."""
+        """Return the rows of one part."""
         return np.flatnonzero(self.part == part)
 
     @property
@@ -62,10 +63,12 @@ def tied(
     test_rows: int,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.intp], NDArray[np.int8], NDArray[np.str_]]:
-    """Pictures, domains and parts: half animals, half vehicles, a share `tie` of each at home, the rest where the
-    other is; no picture twice, contexts of one home alike, and kinds as evenly as there are pictures.
+    """Draw pictures, domains and parts: half animals, half vehicles, a share `tie` of each at home.
 
-    >>> from rpo_lab.data.album import Album
+    The rest are where the other is. No picture is drawn twice, contexts of one home are drawn alike, and kinds as
+    evenly as there are pictures.
+
+    >>> from rpo_lab.data.pictures import Album
     >>> grid = np.indices((2, 2, 50)).reshape(3, -1)  # label, context, picture
     >>> album = Album(LABELS, ("wood", "road"), grid[0].astype(np.int8), grid[0].astype(np.int16),
     ...     grid[1].astype(np.int16), np.arange(200).astype(str), "", lambda *_: np.zeros(0, np.uint8))
@@ -84,12 +87,10 @@ def tied(
 
 
 def with_validation(domain: NDArray[np.int8], part: NDArray[np.str_], rng: np.random.Generator) -> NDArray[np.str_]:
-    """The same parts with a fifth of each training domain set apart for validation."""
-    part = part.copy()
-    for e in np.unique(domain[part == "train"]):
-        rows = rng.permutation(np.flatnonzero((domain == e) & (part == "train")))
-        part[rows[: round(VALIDATION * len(rows))]] = "validation"
-    return part
+    """Set a fifth of each training domain apart for validation."""
+    training = np.where(part == "train", domain, -1)
+    drawn = draw_validation(rng, training, int(training.max()) + 1, VALIDATION)
+    return np.where(drawn, "validation", part)
 
 
 def corrupted(
@@ -104,7 +105,7 @@ def corrupted(
     rng: np.random.Generator,
     skipped: tuple[Skipped, ...] = (),
 ) -> Photos:
-    """A setting of Colored-MNIST on photos: digits 0–4 are the first five kinds of animal, 5–9 those of vehicle.
+    """Apply a setting of Colored-MNIST to photos: digits 0–4 are the first five kinds of animal, 5–9 those of vehicle.
 
     In a bad cell, a kind in a training domain, a share `keep` of the rows of every stratum (kind × context) stays, and
     their labels are turned with probability `flip`. The test domain is left alone.
@@ -126,7 +127,7 @@ def corrupted(
 
 
 def _kind_of(album: Album, digit: int, setting: int) -> int:
-    """The kind that stands for a digit."""
+    """Return the kind that stands for a digit."""
     label, place = divmod(digit, 5)
     kinds = np.unique(album.kind[album.label == label])
     if place >= len(kinds):
@@ -153,7 +154,7 @@ class _Stock:
                 self.left[label, context] = [cell[album.kind[cell] == kind].tolist() for kind in kinds]
 
     def draw(self, tie: float, count: int) -> list[int]:
-        """Half of the count animals, half vehicles, a share `tie` of them at home."""
+        """Draw as many animals as vehicles, a share `tie` of them at home."""
         if not 0 <= tie <= 1:
             raise InputError(f"a tie must be a share between 0 and 1, got {tie}")
         drawn = []
@@ -167,13 +168,13 @@ class _Stock:
         return drawn
 
     def _take(self, label: int, context: int, number: int) -> list[int]:
-        """From each kind in turn, as long as it has pictures."""
+        """Take pictures from each kind in turn, as long as it has any."""
         kinds = self.left[label, context]
-        there = sum(map(len, kinds))
-        if there < number:
+        left = sum(map(len, kinds))
+        if left < number:
             raise InputError(
                 f"{number} pictures of {LABELS[label]}s {self.album.contexts[context]} are needed "
-                f"and {there} are left: ask for fewer rows"
+                f"and {left} are left: ask for fewer rows"
             )
         taken: list[int] = []
         while len(taken) < number:

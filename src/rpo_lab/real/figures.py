@@ -1,10 +1,10 @@
 """The figures of the study: a dot for every table on a log axis, and the gain of weights against unevenness."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rpo_lab.real.planting import SETTINGS
+from rpo_lab.real.planting import CLEAN, SETTINGS
 from rpo_lab.real.results import RealResults
 from rpo_lab.real.study import CONTROLS, MAIN, QUALITY, ROWS
 from rpo_lab.runner.drawing import INKS, MARKS, WIDTH
@@ -17,7 +17,7 @@ DOT, HIGHLIGHT, MEAN = "#9aa4af", "#1f5fa8", "#b2182b"
 FARTHEST = 10.0  # ratios beyond are drawn at the edge, as triangles
 FIRST = 0.002  # as wide as the bin of none is drawn
 KINDS = {
-    "none": "as they are",
+    CLEAN: "as they are",
     "domains": "bad domains",
     "cells": "bad cells",
     "scarce": "scarce domains",
@@ -26,7 +26,7 @@ KINDS = {
 
 
 def dots_figure(results: RealResults) -> "Figure":
-    """A panel for each main setting; each row's ratios, one dot per table, and their geometric mean with interval.
+    """Draw a panel for each main setting: each row's ratios, a dot per table, and their geometric mean with interval.
 
     Controls are left out: they are compared with what they control in the other figure.
     """
@@ -47,9 +47,9 @@ def dots_figure(results: RealResults) -> "Figure":
             ink = HIGHLIGHT if ROWS[row].section == QUALITY else DOT
             axis.plot(inside, np.full(len(inside), place), "o", color=ink, markersize=3.6, alpha=0.55, linewidth=0)
             axis.plot(np.full(len(far), FARTHEST), np.full(len(far), place), ">", color=ink, markersize=5, alpha=0.55)
-            one = results.summary.query("setting == @setting and row == @row")
-            if len(one):
-                mean, low, high = one[["mean", "low", "high"]].to_numpy()[0]
+            line = results.summary.query("setting == @setting and row == @row")
+            if len(line):
+                mean, low, high = line[["mean", "low", "high"]].to_numpy()[0]
                 if np.isfinite([low, high]).all():
                     axis.plot([min(low, FARTHEST), min(high, FARTHEST)], [place] * 2, color=MEAN, linewidth=2)
                 axis.plot([min(mean, FARTHEST)], [place], "D", color=MEAN, markersize=4.2)
@@ -58,7 +58,7 @@ def dots_figure(results: RealResults) -> "Figure":
         axis.set_xticks([tick for tick in (0.25, 0.5, 1, 2, 5, 10) if tick >= least])
         axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.xaxis.set_minor_formatter(NullFormatter())
-        axis.set_title(SETTINGS[setting].words, fontsize=10)
+        axis.set_title(SETTINGS[setting], fontsize=10)
         axis.tick_params(axis="both", labelsize=8)
         axis.grid(axis="y", color="#eeeeee", linewidth=0.8)
         axis.set_axisbelow(True)
@@ -80,25 +80,18 @@ def curve_figure(results: RealResults) -> "Figure":
     estimators = list(dict.fromkeys(gains["estimator"]))
     figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
     axes = figure.subplots(1, max(1, len(estimators)), sharey=True, squeeze=False)[0]
-    kinds = dict.fromkeys(SETTINGS[name].kind for name in gains["setting"])
+    kinds = dict.fromkeys(_kind(name) for name in gains["setting"])
     for axis, estimator in zip(axes, estimators, strict=False):
-        some = gains[gains["estimator"] == estimator]
+        own = gains[gains["estimator"] == estimator]
         axis.axhline(1, color="#555555", linewidth=0.9)
         for kind, ink, mark in zip(kinds, INKS, MARKS, strict=False):
-            own = some[[SETTINGS[name].kind == kind for name in some["setting"]]]
-            style = {
-                "color": ink,
-                "markersize": 4.5,
-                "alpha": 0.65,
-                "linewidth": 0,
-                "label": KINDS[kind],
-                "clip_on": False,
-            }
-            axis.plot(own["unevenness"], own["quality"], mark, **style)
-        for one in results.curve[results.curve["estimator"] == estimator].to_dict("records"):
-            ends = [one["from"], one["to"] if one["to"] > 0 else FIRST]
-            axis.plot(ends, [one["ratio"]] * 2, color=MEAN, linewidth=2)
-            axis.fill_between(ends, one["low"], one["high"], color=MEAN, alpha=0.15, linewidth=0)
+            points = own[[_kind(name) == kind for name in own["setting"]]]
+            style: dict[str, Any] = {"color": ink, "markersize": 4.5, "alpha": 0.65, "linewidth": 0, "clip_on": False}
+            axis.plot(points["unevenness"], points["quality"], mark, label=KINDS[kind], **style)
+        for line in results.curve[results.curve["estimator"] == estimator].to_dict("records"):
+            ends = [line["from"], line["to"] if line["to"] > 0 else FIRST]
+            axis.plot(ends, [line["ratio"]] * 2, color=MEAN, linewidth=2)
+            axis.fill_between(ends, line["low"], line["high"], color=MEAN, alpha=0.15, linewidth=0)
         axis.set_xscale("function", functions=(_root, np.square))  # most tables are close to zero
         axis.set_xlim(0, 1)
         axis.set_xticks([0, 0.02, 0.1, 0.25, 0.5, 1])
@@ -118,6 +111,10 @@ def curve_figure(results: RealResults) -> "Figure":
     return figure
 
 
+def _kind(setting: str) -> str:
+    return setting if setting in KINDS else setting.partition("-")[0]
+
+
 def _root(values: "NDArray[np.float64]") -> "NDArray[np.float64]":
-    """The square root; of what lies left of an axis, which is asked for too, that of zero."""
+    """Return the square root; of what lies left of an axis, which is asked for too, that of zero."""
     return np.sqrt(np.maximum(values, 0))

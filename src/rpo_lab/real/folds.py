@@ -1,23 +1,33 @@
-"""A fold of a real table: training domains with what is planted there, and the domains held out."""
+"""A fold of a real table: training domains with what is planted there, and the domains held out.
+
+Learners get it as tables; networks as a data set of the engine.
+"""
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from rpo._comparing.table_learners import part
+from rpo._comparing.table_problem import found_strata
+from rpo._networks.array_inputs import weighted_moments
 from rpo._table import prepare
 from rpo._table.columns import Column
 from rpo._table.table import Table
+from rpo.engine.data import Data, make_data
+from rpo.functional.losses import Task
+from rpo.grouping.strata import choose_grouping
 from rpo_lab.data.real import load_real
-from rpo_lab.real.planting import CONFOUNDER, SETTINGS, plant, setting_of
+from rpo_lab.real.planting import CONFOUNDER, SETTINGS, plant
+from rpo_lab.runner.problems import Problem, problem
 
 Array = NDArray[np.float64]
 FOLDS, MOST_ALONE = 5, 8  # up to eight domains are held out one at a time
 MANY = 40  # domains that a sample keeps, if there are so many: fewer rows of each, not fewer of them
 DOMAIN = "(domain)"
+KEPT = 4_000  # strata of folds: ten kilobytes each, and several methods ask for the same
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +53,7 @@ class Fold:
 
 @lru_cache(maxsize=64)
 def real_table(name: str, rows: int) -> Table:
-    """A real table as numbers, of a larger one a sample of about so many rows."""
+    """Load a real table as numbers, of a larger one a sample of about so many rows."""
     table = load_real(name)
     frame = table.X.assign(**{table.target: np.asarray(table.y), DOMAIN: np.asarray(table.domains)})
     if len(frame) > rows:
@@ -52,8 +62,10 @@ def real_table(name: str, rows: int) -> Table:
 
 
 def sampled(domains: NDArray[Any], rows: int) -> NDArray[np.bool_]:
-    """Which rows of a larger table are kept, always the same: whole domains drawn until there are so many rows, but no
-    fewer than forty, then of each of these its share, at least one row.
+    """Draw the rows of a larger table that are kept, always the same.
+
+    Whole domains are drawn until there are so many rows, but no fewer than forty; then of each of these its share, at
+    least one row.
 
     >>> kept = sampled(np.repeat(["a", "b"], [90, 10]), 50)
     >>> int(kept[:90].sum()), int(kept[90:].sum())
@@ -75,7 +87,7 @@ def sampled(domains: NDArray[Any], rows: int) -> NDArray[np.bool_]:
 
 
 def fold_count(domains: int) -> int:
-    """How many folds a table of so many domains has.
+    """Return the number of folds of a table of so many domains.
 
     >>> fold_count(3), fold_count(60)
     (3, 5)
@@ -84,7 +96,7 @@ def fold_count(domains: int) -> int:
 
 
 def held_out(ready: Table, fold: int, seed: int) -> NDArray[np.bool_]:
-    """Which rows a fold holds out; the seed deals the domains, as many to each fold."""
+    """Return which rows a fold holds out; the seed deals the domains, as many to each fold."""
     names, code = np.unique(ready.domains, return_inverse=True)
     place = np.random.default_rng(seed).permutation(len(names)) % fold_count(len(names))
     return np.asarray(place[code] == fold)
@@ -92,15 +104,15 @@ def held_out(ready: Table, fold: int, seed: int) -> NDArray[np.bool_]:
 
 @lru_cache(maxsize=4)
 def make_fold(table: str, setting: str, fold: int, rows: int, seed: int) -> Fold:
-    """The fold, planted anew for every seed and fold."""
+    """Make a fold, planted anew for every seed and fold."""
     ready = real_table(table, rows)
     held = held_out(ready, fold, seed)
-    inside, outside = part(ready, ~held), part(ready, held)
+    inside, outside = ready.rows(~held), ready.rows(held)
     rng = np.random.default_rng([seed, fold, list(SETTINGS).index(setting)])
-    planted = plant(setting_of(setting), inside, len(outside.y), rng)
+    planted = plant(setting, inside, len(outside.y), rng)
     kept = np.zeros(len(inside.y), dtype=bool)
     kept[planted.kept] = True
-    train = part(inside, kept)
+    train = inside.rows(kept)
     train = replace(train, y=planted.y, frame=train.frame.assign(**{train.target: planted.y}))
     if planted.column is not None and planted.elsewhere is not None:
         train, outside = wider(train, planted.column), wider(outside, planted.elsewhere)
@@ -109,10 +121,66 @@ def make_fold(table: str, setting: str, fold: int, rows: int, seed: int) -> Fold
 
 
 def wider(ready: Table, column: Array) -> Table:
-    """The rows with one more column."""
+    """Add a column to the rows."""
     return replace(
         ready,
         frame=ready.frame.assign(**{CONFOUNDER: column}),
         X=np.column_stack([ready.X, column]),
         columns=(*ready.columns, Column(name=CONFOUNDER, kind="number")),
     )
+
+
+def codes(fold: Fold) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
+    """Number the classes of training and held-out rows, and count them."""
+    classes, code = np.unique(np.concatenate([fold.train.y, fold.held.y]), return_inverse=True)
+    return code[: len(fold.train.y)], code[len(fold.train.y) :], len(classes)
+
+
+def domain_codes(fold: Fold) -> NDArray[np.int64]:
+    """Number the training domain of each row."""
+    return np.unique(fold.train.domains, return_inverse=True)[1].astype(np.int64)
+
+
+@problem("real")
+def real(
+    *,
+    table: str = "exam",
+    setting: str = "as-they-are",
+    fold: int = 0,
+    rows: int = 1_500,
+    strata: bool = False,
+    seed: int = 0,
+) -> Problem:
+    """Load one fold: networks choose nothing here, so all training rows are trained on, and are the validation's."""
+    made = make_fold(table, setting, fold, rows, seed)
+    mean, scale = weighted_moments(made.train.X, np.ones(len(made.train.y)))
+    task: Task = "regression"
+    targets: tuple[NDArray[Any], NDArray[Any]]
+    n_classes = 0
+    if made.classes:
+        inside, outside, n_classes = codes(made)
+        task = "binary" if n_classes == 2 else "multiclass"
+        kind = np.float64 if n_classes == 2 else np.int64
+        targets, unit = (inside.astype(kind), outside.astype(kind)), 1.0
+    else:
+        y = made.train.y.astype(np.float64)
+        level, size = float(y.mean()), float(y.std())
+        targets = ((y - level) / size, (made.held.y.astype(np.float64) - level) / size)
+        unit = size / made.unit
+    stratum = _strata(table, setting, fold, rows, seed) if strata else np.zeros(len(made.train.y), dtype=np.int64)
+
+    def data(ready: Table, *columns: NDArray[Any]) -> Data:
+        x, y, where, which = map(torch.from_numpy, ((ready.X - mean) / scale, *columns))
+        return make_data(x, y, where, task=task, stratum=which, n_classes=n_classes)
+
+    train = data(made.train, targets[0], domain_codes(made), stratum)
+    nowhere = np.zeros(len(made.held.y), dtype=np.int64)
+    return Problem(train, train, {"test": data(made.held, targets[1], nowhere, nowhere)}, unit)
+
+
+@lru_cache(maxsize=KEPT)
+def _strata(table: str, setting: str, fold: int, rows: int, seed: int) -> NDArray[np.int64]:
+    """Choose the stratum of each training row as RPO's estimators do."""
+    ready = make_fold(table, setting, fold, rows, seed).train
+    everything = np.ones(len(ready.y), dtype=bool)
+    return found_strata(ready, everything, choose_grouping("auto", classes=ready.task == "classification"), seed)

@@ -28,7 +28,7 @@ from rpo._io import one_thread
 from rpo._judging import RULES
 from rpo._learners.stack import constant, lightgbm
 from rpo.exceptions import InputError
-from rpo_lab.real.folds import Fold, make_fold
+from rpo_lab.real.folds import Fold, codes, domain_codes, make_fold
 from rpo_lab.runner.outside import Outcome
 from rpo_lab.runner.specification import Run
 from rpo_lab.runner.store import Measured
@@ -49,7 +49,7 @@ NEEDS = {
 
 
 def installed(name: str) -> bool:
-    """Whether a learner can be run here.
+    """Return whether a learner can be run here.
 
     >>> installed("ridge")
     True
@@ -59,17 +59,17 @@ def installed(name: str) -> bool:
 
 @cache
 def versions() -> dict[str, str]:
-    """Of the libraries that learners are from, and the fingerprint of our own rules.
+    """Return the versions of the libraries that learners are from, and the number of our own rules.
 
     >>> "rules" in versions()
     True
     """
-    found = {module: version(module) for name, module in NEEDS.items() if installed(name)}
-    return {"rules": str(RULES), "scikit-learn": version("scikit-learn"), **found}
+    libraries = {module: version(module) for name, module in NEEDS.items() if installed(name)}
+    return {"rules": str(RULES), "scikit-learn": version("scikit-learn"), **libraries}
 
 
 def work(runs: Sequence[Run]) -> list[Outcome]:
-    """All runs of one fold, by their learners; a learner that fails says why.
+    """Do all runs of one fold by their learners; a learner that fails says why.
 
     A table that is not in the cache and a library that is not installed are no run's fault, and raise.
     """
@@ -80,14 +80,14 @@ def work(runs: Sequence[Run]) -> list[Outcome]:
         if not installed(name):
             raise InputError(f"{NEEDS[name]} is not installed here: pip install 'rpo[real]'")
     fold = fold_of(runs[0])
-    found: dict[str, Outcome] = {}
+    outcomes: dict[str, Outcome] = {}
     with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in names:
             if name in LEARNERS:
-                found[name] = timed(partial(_learned, name, fold, runs[0].seed))
-        found |= quality_outcomes([name for name in names if name not in LEARNERS], fold, runs[0].seed)
-    return [found[name] for name in names]
+                outcomes[name] = timed(partial(_learned, name, fold, runs[0].seed))
+        outcomes |= quality_outcomes([name for name in names if name not in LEARNERS], fold, runs[0].seed)
+    return [outcomes[name] for name in names]
 
 
 def _learned(name: str, fold: Fold, seed: int) -> Measured:
@@ -95,13 +95,13 @@ def _learned(name: str, fold: Fold, seed: int) -> Measured:
 
 
 def fold_of(run: Run) -> Fold:
-    """The fold that a run is about."""
+    """Return the fold that a run is about."""
     given: dict[str, Any] = {name: run.data.options[name] for name in ("table", "setting", "fold", "rows")}
     return make_fold(**given, seed=run.seed)
 
 
 def timed(call: Callable[[], Measured]) -> Outcome:
-    """What a call gives, or why it fails, and CPU seconds."""
+    """Return what a call gives, or why it fails, and its CPU seconds."""
     start = process_time()
     try:
         outcome: Measured | str = call()
@@ -110,49 +110,38 @@ def timed(call: Callable[[], Measured]) -> Outcome:
     return outcome, float(f"{process_time() - start:.3g}")
 
 
-def measured(fold: Fold, said: Array, **more: dict[str, float]) -> Measured:
-    """The errors of predictions for the held-out rows: numbers, or one probability per class."""
-    if not np.isfinite(said).all():
+def measured(fold: Fold, predicted: Array, **more: dict[str, float]) -> Measured:
+    """Measure the errors of predictions for the held-out rows: numbers, or one probability per class."""
+    if not np.isfinite(predicted).all():
         raise ValueError("predictions are not finite")
-    return Measured(validation_risk=[], validation_irm=[], test={"test": errors(fold, said), **more})
+    return Measured(validation_risk=[], validation_irm=[], test={"test": errors(fold, predicted), **more})
 
 
-def errors(fold: Fold, said: Array) -> dict[str, float]:
+def errors(fold: Fold, predicted: Array) -> dict[str, float]:
     """Mean squared error in the table's unit; or Brier's score, accuracy and, for two classes, AUC."""
     if not fold.classes:
-        return {"mse": float(np.mean((said - fold.held.y) ** 2)) / fold.unit**2}
+        return {"mse": float(np.mean((predicted - fold.held.y) ** 2)) / fold.unit**2}
     truth = codes(fold)[1]
-    found = {
-        "accuracy": float(np.mean(said.argmax(1) == truth)),
-        "brier": float(np.mean(((said - np.eye(said.shape[1])[truth]) ** 2).sum(1)) / 2),
+    metrics = {
+        "accuracy": float(np.mean(predicted.argmax(1) == truth)),
+        "brier": float(np.mean(((predicted - np.eye(predicted.shape[1])[truth]) ** 2).sum(1)) / 2),
     }
-    if said.shape[1] == 2 and 0 < truth.sum() < len(truth):
-        found["auc"] = float(roc_auc_score(truth, said[:, 1]))
-    return found
-
-
-def codes(fold: Fold) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
-    """Classes as numbers, of training and held-out rows, and how many there are."""
-    classes, code = np.unique(np.concatenate([fold.train.y, fold.held.y]), return_inverse=True)
-    return code[: len(fold.train.y)], code[len(fold.train.y) :], len(classes)
-
-
-def domain_codes(fold: Fold) -> NDArray[np.int64]:
-    """The training domain of each row, as a number."""
-    return np.unique(fold.train.domains, return_inverse=True)[1].astype(np.int64)
+    if predicted.shape[1] == 2 and 0 < truth.sum() < len(truth):
+        metrics["auc"] = float(roc_auc_score(truth, predicted[:, 1]))
+    return metrics
 
 
 def plain(make: Callable[[bool, int], Any]) -> Callable[[Fold, int], Array]:
-    """A scikit-learn estimator by task and seed, as a learner of a fold."""
+    """Make a learner of a fold from a scikit-learn estimator by task and seed."""
 
     def fit(fold: Fold, seed: int) -> Array:
         if not fold.classes:
             return np.asarray(make(False, seed).fit(fold.train.X, fold.train.y).predict(fold.held.X), dtype=np.float64)
         label, _, number = codes(fold)
         model = make(True, seed).fit(fold.train.X, label)
-        said = np.zeros((len(fold.held.y), number))
-        said[:, model.classes_ if hasattr(model, "classes_") else slice(None)] = model.predict_proba(fold.held.X)
-        return said
+        predicted = np.zeros((len(fold.held.y), number))
+        predicted[:, model.classes_ if hasattr(model, "classes_") else slice(None)] = model.predict_proba(fold.held.X)
+        return predicted
 
     return fit
 
@@ -174,13 +163,13 @@ def forest(classes: bool, seed: int) -> Any:
 
 
 def both(one: Array) -> Array:
-    """The probability of the second of two classes, as one of each."""
+    """Return the probability of the second of two classes, as one of each."""
     return np.column_stack([1 - one, one])
 
 
 @contextmanager
 def nothing_printed() -> Iterator[None]:
-    """What a library's own C code prints goes nowhere: standard output is for results, which may be JSON."""
+    """Silence a library's own C code: standard output is for results, which may be JSON."""
     sys.stdout.flush()
     kept = os.dup(1)
     try:
@@ -203,9 +192,9 @@ def gpboost(fold: Fold, seed: int) -> Array:
         effects = gpboost.GPModel(group_data=fold.train.domains.astype(str), likelihood=likelihood)
         data = gpboost.Dataset(fold.train.X, label, params=params)
         model = gpboost.train(params=params, train_set=data, gp_model=effects, num_boost_round=ROUNDS)
-        found = model.predict(data=fold.held.X, group_data_pred=new)["response_mean"]
-    said = np.asarray(found, dtype=np.float64)
-    return both(said) if fold.classes else level + size * said
+        response = model.predict(data=fold.held.X, group_data_pred=new)["response_mean"]
+    predicted = np.asarray(response, dtype=np.float64)
+    return both(predicted) if fold.classes else level + size * predicted
 
 
 def anchor(fold: Fold, seed: int) -> Array:
@@ -216,8 +205,8 @@ def anchor(fold: Fold, seed: int) -> Array:
     objective = "binary" if fold.classes else "regression"
     model = AnchorBooster(GAMMA, None, ROUNDS, objective, verbosity=-1, num_threads=1, seed=seed, deterministic=True)
     model.fit(fold.train.X, label.astype(int) if fold.classes else label, Z=domain_codes(fold))
-    said = np.asarray(model.predict(fold.held.X), dtype=np.float64)
-    return both(said) if fold.classes else level + size * said
+    predicted = np.asarray(model.predict(fold.held.X), dtype=np.float64)
+    return both(predicted) if fold.classes else level + size * predicted
 
 
 def _target(fold: Fold) -> tuple[Array, float, float]:
@@ -233,7 +222,7 @@ def _target(fold: Fold) -> tuple[Array, float, float]:
 
 
 def mixed(fold: Fold, seed: int) -> Array:  # noqa: ARG001
-    """A linear model with a random intercept for every domain; columns that follow from others are left out."""
+    """Fit a linear model with a random intercept for every domain, columns that follow from others left out."""
     from scipy.linalg import qr
     from statsmodels.regression.mixed_linear_model import MixedLM
 

@@ -5,30 +5,54 @@ A page shows the settings of `ON_THE_PAGE`; the tables beside it have them all.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from rpo._io import write_whole
 from rpo_lab.data.recipes import recipe_of
+from rpo_lab.real.figures import curve_figure, dots_figure
 from rpo_lab.real.planting import CLEAN, DEVIATIONS, SETTINGS, THINNED, WRONG
 from rpo_lab.real.quality import ESTIMATORS, NO_MODEL, OFF, THEIRS
-from rpo_lab.real.results import DRAWS, RealResults
+from rpo_lab.real.results import DRAWS, RealResults, geometric_mean
 from rpo_lab.real.study import BEST_OF, CONTROLS, ROWS, Amount
-from rpo_lab.real.words import answer, figure_of, shown
-from rpo_lab.runner.page import link
+from rpo_lab.real.words import answer, mean_shown, shown
+from rpo_lab.runner.drawing import save
+from rpo_lab.runner.page import fold, link, put
+from rpo_lab.runner.render import markdown
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 UNDONE = (
     "[The share of the damage that weights undo, as CSV]({}). Damage is the increase of the error, with uniform "
     "weights, that the planted noise causes on the same folds, summed over tables (above 100 %: the error is below "
     "that without noise). What weights from the true noise do not undo is information that the noise has destroyed."
 )
-WAYS = {"quality": "judged", "permuted": "permuted", "true": "true noise"}
-ON_THE_PAGE = [SETTINGS[name].words for name in (CLEAN, "domains-30", "cells-30", "scarce", "confounder")]
+WAYS = ("judged", "permuted", "true noise")
+ON_THE_PAGE = [SETTINGS[name] for name in (CLEAN, "domains-30", "cells-30", "scarce", "confounder")]
 NOTHING = "There are no results for this setting yet."
 
 
+def write(
+    results: RealResults, command: str, folder: Path, drawings: Path, page: Path | None, frozen: str
+) -> list[Path]:
+    """Write every error, the figures, and the page with the tables beside it; return the paths, the page last."""
+    # Thousands of dots: as SVG these would be larger than their page.
+    (dots,) = save(dots_figure(results), drawings, "real", kinds=["png"])
+    (curve,) = save(curve_figure(results), drawings, "real-unevenness", kinds=["png"])
+    files = [folder / "errors.csv", folder / "summary.csv", folder / "gains.csv"]
+    for path, table in zip(files, (results.errors, results.summary, results.gains), strict=True):
+        write_whole(path, table.to_csv(index=False))
+    page = page or folder / "real.md"
+    for name, table in beside(results).items():
+        write_whole(tables_folder(page) / f"{name}.csv", table.to_csv(index=False))
+    put(page, "real", section(results, command, (dots, curve), page, frozen))
+    return [dots, curve, *files, page]
+
+
 def beside(results: RealResults) -> dict[str, pd.DataFrame]:
-    """The tables of every setting, that a page has no room for, by their names; those without results are left out."""
+    """Return the tables of every setting, which a page has no room for, by name; those without results are left out."""
     tables = {
         "real-settings": settings_table(results),
         "real-weights": gains_table(results),
@@ -39,12 +63,12 @@ def beside(results: RealResults) -> dict[str, pd.DataFrame]:
 
 
 def tables_folder(page: Path) -> Path:
-    """Where the tables beside a page are."""
+    """Return where the tables beside a page are."""
     return page.parent / "tables"
 
 
 def section(results: RealResults, command: str, figures: tuple[Path, Path], page: Path, frozen: str) -> str:
-    """The page between its marks."""
+    """Write the page between its marks."""
     dots, curve = (link(path, page) for path in figures)
     every = beside(results)
     places = {name: link(tables_folder(page) / f"{name}.csv", page) for name in every}
@@ -79,9 +103,7 @@ def section(results: RealResults, command: str, figures: tuple[Path, Path], page
         "AUC, mean over tables, and the number of tables on which ours is higher. cleanlab gets out-of-sample "
         "predictions of a random forest; its score for a domain is the mean over the rows.",
         tables.get("real-detection", NOTHING),
-        '<details markdown="1"><summary>Protocol, seeds and versions</summary>',
-        _listed(protocol(results, frozen)),
-        "</details>",
+        fold([_listed(protocol(results, frozen))]),
     ]
     return "\n\n".join(block for block in blocks if block)
 
@@ -91,115 +113,127 @@ def _listed(lines: Sequence[str]) -> str:
 
 
 def _markdown(table: pd.DataFrame) -> str:
-    rule = f"|---|{'---:|' * (table.shape[1] - 1)}"
-    lines = (f"| {' | '.join(line)} |" for line in table.itertuples(index=False))
-    return "\n".join([f"| {' | '.join(map(str, table))} |", rule, *lines])
+    return markdown([str(name) for name in table], table.itertuples(index=False))
 
 
 def _brief(table: pd.DataFrame) -> pd.DataFrame:
-    """The settings that the page shows: columns of a table by learner, lines of a table by setting."""
+    """Return the settings that the page shows: columns of a table by learner, lines of a table by setting."""
     if "learner" in table:
         return table[[name for name in table if name in ("learner", *ON_THE_PAGE)]]
     return table[table["setting"].isin(ON_THE_PAGE)]
 
 
+HEADS = ["learner", "geometric mean (95 %)", "median", "worst", "won", "lost", "tables"]
+
+
+def summary_line(line: Mapping[Any, Any]) -> list[str]:
+    """Return the texts of a row of the summary, in the order of `HEADS`."""
+    counts = (str(line[name]) for name in ("won", "lost", "tables"))
+    return [ROWS[line["row"]].label, mean_shown(line), f"{line['median']:.2f}", f"{line['worst']:.2f}", *counts]
+
+
 def summary_table(results: RealResults, setting: str) -> pd.DataFrame:
-    """A line per row, by section, best first; weights have a table of their own with their controls."""
+    """Return a line per row, by section, best first; weights have a table of their own with their controls."""
     table = results.summary[results.summary["setting"] == setting]
     table = table[[ROWS[name].section != CONTROLS or name == OFF for name in table["row"]]]
     lines = []
     for part in dict.fromkeys(row.section for row in ROWS.values()):
-        some = table[[ROWS[name].section == part for name in table["row"]]].sort_values("mean")
+        own = table[[ROWS[name].section == part for name in table["row"]]].sort_values("mean")
         gone = [name for name in results.study.missing if ROWS[name].section == part]
-        if len(some) or gone:
+        if len(own) or gone:
             lines.append([f"*{part}*", *[""] * 6])
-        for one in some.to_dict("records"):
-            counts = (str(one[name]) for name in ("won", "lost", "tables"))
-            figures = (shown(one["mean"], one["low"], one["high"]), f"{one['median']:.2f}", f"{one['worst']:.2f}")
-            lines.append([ROWS[one["row"]].label, *figures, *counts])
+        lines += map(summary_line, own.to_dict("records"))
         lines += [[ROWS[name].label, f"{results.study.missing[name]} is not installed", *[""] * 5] for name in gone]
-    heads = ["learner", "geometric mean (95 %)", "median", "worst", "won", "lost", "tables"]
-    return pd.DataFrame(lines if len(table) else [], columns=heads)
+    return pd.DataFrame(lines if len(table) else [], columns=HEADS)
+
+
+def terminal_tables(results: RealResults) -> "list[Table]":
+    """Return a table for each setting, its rows in the order of the study."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    tables = []
+    for setting, own in results.summary.groupby("setting", sort=False):
+        table = Table("", *HEADS[1:], box=SIMPLE_HEAD, title_justify="left")
+        table.title = f"Error over the best stock learner, {SETTINGS[str(setting)]}"
+        for line in sorted(own.to_dict("records"), key=lambda line: list(ROWS).index(line["row"])):
+            table.add_row(*summary_line(line))
+        for name, library in results.study.missing.items():
+            table.add_row(ROWS[name].label, f"{library} is not installed")
+        tables.append(table)
+    return tables
 
 
 def settings_table(results: RealResults) -> pd.DataFrame:
-    """A line per row, a column per setting with a problem; controls are in a table of their own."""
-    known = [name for name in SETTINGS if name != CLEAN and (results.summary["setting"] == name).any()]
-    means = {(one["row"], one["setting"]): one["mean"] for one in results.summary.to_dict("records")}
+    """Return a line per row, a column per setting with a problem; controls are in a table of their own."""
+    means = {(line["row"], line["setting"]): line["mean"] for line in results.summary.to_dict("records")}
+    known = [name for name in SETTINGS if name != CLEAN and any(setting == name for _, setting in means)]
     rows = [name for name in ROWS if ROWS[name].section != CONTROLS and any((name, one) in means for one in known)]
     nothing = float("nan")
     lines = [[ROWS[name].label, *(shown(means.get((name, setting), nothing)) for setting in known)] for name in rows]
-    return pd.DataFrame(lines, columns=["learner", *(SETTINGS[name].words for name in known)])
+    return pd.DataFrame(lines, columns=["learner", *(SETTINGS[name] for name in known)])
 
 
 def gains_table(results: RealResults) -> pd.DataFrame:
-    """A line per setting; of each estimator the weights as judged with their interval, permuted and true."""
+    """Return a line per setting: of each estimator the weights as judged with their interval, permuted and true."""
     gains = results.gains
     estimators = [name for name in ESTIMATORS if (gains["estimator"] == name).any()]
     lines = []
     for setting in (name for name in SETTINGS if (gains["setting"] == name).any()):
-        line = [SETTINGS[setting].words]
+        line = [SETTINGS[setting]]
         for name in estimators:
-            some = gains[(gains["setting"] == setting) & (gains["estimator"] == name)]
-            line += [
-                shown(*figure_of(some["quality"])),
-                *(shown(figure_of(some[way])[0]) for way in ("permuted", "true")),
-            ]
+            own = gains[(gains["setting"] == setting) & (gains["estimator"] == name)]
+            line.append(shown(*geometric_mean(own["quality"])))
+            line += [shown(geometric_mean(own[way])[0]) for way in ("permuted", "true")]
         lines.append(line)
-    heads = [f"{name}, {words}" for name in estimators for words in WAYS.values()]
-    return pd.DataFrame(lines, columns=["setting", *heads])
+    return pd.DataFrame(lines, columns=["setting", *(f"{name}, {words}" for name in estimators for words in WAYS)])
 
 
 def undone_table(results: RealResults) -> pd.DataFrame:
-    """A line per setting with noise; of each estimator what judged weights undo of the damage, and true ones."""
-    found = {(one["estimator"], one["setting"]): one for one in results.undone.to_dict("records")}
-    estimators, settings = (
-        [name for name in some if any(name in key for key in found)] for some in (ESTIMATORS, SETTINGS)
-    )
+    """Return a line per setting with noise: what judged weights of each estimator undo of the damage, and true ones."""
+    lines_by_place = {(line["estimator"], line["setting"]): line for line in results.undone.to_dict("records")}
+    estimators = [name for name in ESTIMATORS if any(estimator == name for estimator, _ in lines_by_place)]
+    columns = [(name, way, words) for name in estimators for way, words in (("judged", "judged"), ("true", WAYS[-1]))]
     lines = [
-        [
-            SETTINGS[setting].words,
-            *(_percent(found.get((name, setting)), way) for name in estimators for way in ("judged", "true")),
-        ]
-        for setting in settings
+        [SETTINGS[setting], *(_percent(lines_by_place.get((name, setting)), way) for name, way, _ in columns)]
+        for setting in SETTINGS
+        if any(setting == name for _, name in lines_by_place)
     ]
-    heads = [f"{name}, {words}" for name in estimators for words in ("judged", "true noise")]
-    return pd.DataFrame(lines, columns=["setting", *heads])
+    return pd.DataFrame(lines, columns=["setting", *(f"{name}, {words}" for name, _, words in columns)])
 
 
-def _percent(found: Mapping[Any, Any] | None, way: str) -> str:
-    return "–" if found is None else f"{100 * found[way]:.0f} %"
+def _percent(line: Mapping[Any, Any] | None, way: str) -> str:
+    return "–" if line is None else f"{100 * line[way]:.0f} %"
 
 
 def curve_table(results: RealResults) -> pd.DataFrame:
-    """A line per bin of unevenness, a column per estimator, with the number of cases."""
-    curve = results.curve.to_dict("records")
-    estimators = list(dict.fromkeys(one["estimator"] for one in curve))
+    """Return a line per bin of unevenness, a column per estimator, with the number of cases."""
+    curve = {(line["estimator"], line["from"], line["to"]): line for line in results.curve.to_dict("records")}
+    estimators = list(dict.fromkeys(name for name, *_ in curve))
     lines = []
-    for low, high in sorted({(one["from"], one["to"]) for one in curve}):
-        line = ["none" if high == 0 else f"above {low:g}, to {high:g}"]
-        for name in estimators:
-            found = next((one for one in curve if (one["estimator"], one["to"]) == (name, high)), None)
-            line.append("–" if found is None else _with_cases(found))
-        lines.append(line)
+    for low, high in sorted({(low, high) for _, low, high in curve}):
+        texts = (_with_cases(curve.get((name, low, high))) for name in estimators)
+        lines.append(["none" if high == 0 else f"above {low:g}, to {high:g}", *texts])
     return pd.DataFrame(lines, columns=["unevenness", *estimators])
 
 
-def _with_cases(one: Mapping[Any, Any]) -> str:
-    return f"{shown(one['ratio'], one['low'], one['high'])}, {_count(one['cases'], 'case')}"
+def _with_cases(line: Mapping[Any, Any] | None) -> str:
+    if line is None:
+        return "–"
+    return f"{shown(line['ratio'], line['low'], line['high'])}, {_count(line['cases'], 'case')}"
 
 
 def detection_table(results: RealResults) -> pd.DataFrame:
-    """A line per setting; of corrupted domains and rows our AUC, cleanlab's, and on how many tables ours is higher."""
+    """Return a line per setting: of corrupted domains and rows our AUC, cleanlab's, and how often ours is higher."""
     kinds = [what for what in ("domains", "rows") if (results.detection["what"] == what).any()]
     lines = []
     for setting in (name for name in SETTINGS if (results.detection["setting"] == name).any()):
-        line = [SETTINGS[setting].words]
+        line = [SETTINGS[setting]]
         for what in kinds:
             here = (results.detection["setting"] == setting) & (results.detection["what"] == what)
             line += _detected(results.detection[here].pivot_table(index="table", columns="way", values="auc"))
         lines.append(line)
-    heads = [f"{what}, {said}" for what in kinds for said in ("rpo", THEIRS, "ours higher")]
+    heads = [f"{what}, {words}" for what in kinds for words in ("rpo", THEIRS, "ours higher")]
     return pd.DataFrame(lines, columns=["setting", *heads])
 
 
@@ -213,12 +247,12 @@ def _detected(wide: pd.DataFrame) -> list[str]:
 
 
 def failures(results: RealResults) -> list[str]:
-    """What failed, rows with the same reason together; controls of a model that failed are not named beside it."""
+    """Say what failed, rows with the same reason together; controls of a model that failed are not named beside it."""
     own = results.failed[results.failed["reason"] != NO_MODEL]
     by: dict[tuple[int, tuple[str, ...], str], list[str]] = {}
-    for row, some in own.groupby("row", sort=False):
-        tables = tuple(dict.fromkeys(some["table"]))
-        by.setdefault((len(some), tables, str(some["reason"].iloc[0])[:100]), []).append(ROWS[str(row)].label)
+    for row, lines in own.groupby("row", sort=False):
+        tables = tuple(dict.fromkeys(lines["table"]))
+        by.setdefault((len(lines), tables, str(lines["reason"].iloc[0])[:100]), []).append(ROWS[str(row)].label)
     return [
         f"{'; '.join(labels)} failed in {_count(folds, 'fold')} of {_count(len(tables), 'table')} "
         f"(first: {tables[0]}, {reason})."
@@ -264,5 +298,5 @@ def protocol(results: RealResults, frozen: str) -> list[str]:
 def _amounts(amounts: Mapping[str, Amount]) -> str:
     by: dict[Amount, list[str]] = {}
     for name, amount in amounts.items():
-        by.setdefault(amount, []).append(SETTINGS[name].words)
+        by.setdefault(amount, []).append(SETTINGS[name])
     return "; ".join(f"{seeds} × {folds} ({', '.join(names)})" for (seeds, folds), names in by.items())

@@ -1,7 +1,7 @@
 """Trouble planted in the training domains of a table, of known place and size; held-out domains stay as they are."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,42 +23,23 @@ CONFOUNDER = "(confounder)"
 CLEAN = "as-they-are"  # the setting in which nothing is planted
 
 
-@dataclass(frozen=True)
-class Setting:
-    """What is planted: `kind`, and in which share of the domains or cells."""
-
-    name: str
-    words: str
-    kind: str
-    share: float = 0.0
-
-    @property
-    def noisy(self) -> bool:
-        """Whether labels are made noisy, so that there is a true noise to know."""
-        return self.kind in ("domains", "cells")
-
-
-SETTINGS: Mapping[str, Setting] = {
-    setting.name: setting
-    for setting in (
-        Setting(CLEAN, "as they are", "none"),
-        *(Setting(f"domains-{p}", f"{p} % bad domains", "domains", p / 100) for p in (10, 30, 50)),
-        *(Setting(f"cells-{p}", f"{p} % bad cells", "cells", p / 100) for p in (10, 30, 50)),
-        Setting("scarce", "scarce domains", "scarce"),
-        Setting("confounder", "a confounder", "confounder"),
-    )
+SETTINGS: Mapping[str, str] = {
+    CLEAN: "as they are",
+    **{f"domains-{percent}": f"{percent} % bad domains" for percent in (10, 30, 50)},
+    **{f"cells-{percent}": f"{percent} % bad cells" for percent in (10, 30, 50)},
+    "scarce": "scarce domains",
+    "confounder": "a confounder",
 }
+"""What is planted, by name: the kind, and in which share of the domains or cells; and in plain words."""
 
 
-def setting_of(name: str) -> Setting:
-    """The setting of that name, or an error that lists them.
+def is_noisy(setting: str) -> bool:
+    """Return whether a setting makes labels noisy, so that there is a true noise to know.
 
-    >>> setting_of("domains-30").words
-    '30 % bad domains'
+    >>> is_noisy("domains-30"), is_noisy("scarce")
+    (True, False)
     """
-    if name not in SETTINGS:
-        raise InputError(f"unknown setting {name!r}: use one of {', '.join(SETTINGS)}")
-    return SETTINGS[name]
+    return setting.startswith(("domains-", "cells-"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,34 +59,36 @@ class Planted:
     elsewhere: Array | None = None
 
 
-def plant(setting: Setting, ready: Table, others: int, rng: np.random.Generator) -> Planted:
-    """What a setting makes of training rows; `others` is the number of rows that are held out.
+def plant(setting: str, ready: Table, others: int, rng: np.random.Generator) -> Planted:
+    """Plant a setting's trouble in training rows; `others` is the number of rows that are held out.
 
     >>> import pandas as pd
     >>> from rpo._table import prepare
     >>> table = pd.DataFrame({"x": range(90), "y": [i % 7 for i in range(90)], "d": list("abc") * 30})
     >>> ready = prepare(table, target="y", domain="d", task="regression")
-    >>> made = plant(setting_of("domains-30"), ready, 10, np.random.default_rng(0))
+    >>> made = plant("domains-30", ready, 10, np.random.default_rng(0))
     >>> int(made.bad.sum()), len(np.unique(ready.domains[made.bad]))
     (30, 1)
     """
+    if setting not in SETTINGS:
+        raise InputError(f"unknown setting {setting!r}: use one of {', '.join(SETTINGS)}")
     rows = np.arange(len(ready.y))
     names, domain = np.unique(ready.domains, return_inverse=True)
     quiet = np.zeros(len(rows))
     plain = Planted(rows, ready.y, quiet, quiet > 0)
-    if setting.kind == "none":
+    if setting == CLEAN:
         return plain
-    if setting.kind == "scarce":
+    kind, _, percent = setting.partition("-")
+    if kind == "scarce":
         return _thinned(plain, domain, len(names), rng)
-    if setting.kind == "confounder":
+    if kind == "confounder":
         return _confounded(plain, ready, domain, others, rng)
-    if setting.kind == "domains":
-        chosen = rng.permutation(len(names))[: int(np.ceil(setting.share * len(names)))]
-        hit = np.isin(domain, chosen)
+    share = int(percent) / 100
+    if kind == "domains":
+        hit = np.isin(domain, rng.permutation(len(names))[: int(np.ceil(share * len(names)))])
     else:
         stratum = quarters(ready, rng)
-        cells = scattered_cells(rng, len(names), int(stratum.max()) + 1, setting.share)
-        hit = cells[domain, stratum]
+        hit = scattered_cells(rng, len(names), int(stratum.max()) + 1, share)[domain, stratum]
     return _noisy(plain, ready, hit, rng)
 
 
@@ -114,16 +97,18 @@ def _noisy(plain: Planted, ready: Table, hit: Flags, rng: np.random.Generator) -
     if ready.task == "regression":
         size = DEVIATIONS * float(ready.y.std())
         y = ready.y + np.where(hit, size * rng.normal(size=len(hit)), 0.0)
-        return Planted(plain.kept, y, np.where(hit, size**2, 0.0), hit)
+        return replace(plain, y=y, noise=np.where(hit, size**2, 0.0), bad=hit)
     classes, label = np.unique(ready.y, return_inverse=True)
     turned = hit & (rng.random(len(hit)) < WRONG)
     y = classes[np.where(turned, (label + 1) % len(classes), label)]
-    return Planted(plain.kept, y, np.where(hit, WRONG, 0.0), turned)
+    return replace(plain, y=y, noise=np.where(hit, WRONG, 0.0), bad=turned)
 
 
 def quarters(ready: Table, rng: np.random.Generator) -> NDArray[np.intp]:
-    """A stratum for each row: the quarter of one column, drawn among those that have four quarters, else that part
-    rows at all; all rows are one where none does.
+    """Return a stratum for each row: the quarter of one column.
+
+    It is drawn among those that have four quarters, else among those that part rows at all; all rows are one stratum
+    where none does.
 
     >>> import pandas as pd
     >>> from rpo._table import prepare
@@ -159,4 +144,4 @@ def _confounded(
     standard = (number - number.mean()) / (number.std() or 1.0)
     slope = np.resize(SLOPES, domain.max() + 1)[rng.permutation(domain.max() + 1)]
     z = slope[domain] * standard + CONFOUNDER_NOISE * rng.normal(size=len(domain))
-    return Planted(plain.kept, plain.y, plain.noise, plain.bad, z, z.mean() + z.std() * rng.normal(size=others))
+    return replace(plain, column=z, elsewhere=z.mean() + z.std() * rng.normal(size=others))

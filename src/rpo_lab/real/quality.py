@@ -10,13 +10,13 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_predict
 
-from rpo._learners.stack import Stack, fitted, learners_of
+from rpo._learners.stack import Stack, fit_learner, learners_of
 from rpo._models import QualityClassifier, QualityRegressor
 from rpo._models.decision import PLAIN
 from rpo._networks.by_name import network_named
 from rpo._quality import Quality, judge
-from rpo_lab.real.folds import Fold
-from rpo_lab.real.learners import boosting, codes, domain_codes, installed, measured, timed
+from rpo_lab.real.folds import Fold, codes, domain_codes
+from rpo_lab.real.learners import boosting, installed, measured, timed
 from rpo_lab.runner.outside import Outcome
 from rpo_lab.runner.store import Measured
 
@@ -29,34 +29,34 @@ NO_MODEL = "ValueError: the model itself failed"  # the reason that a control gi
 
 
 def quality_outcomes(names: Sequence[str], fold: Fold, seed: int) -> dict[str, Outcome]:
-    """What was measured under each of these names: `quality-<estimator>[-<control>]`, `quality-auto-off`, `detect`."""
-    found: dict[str, Outcome] = {}
+    """Measure what these names stand for: `quality-<estimator>[-<control>]`, `quality-auto-off`, `detect`."""
+    outcomes: dict[str, Outcome] = {}
     judged: Quality | None = None
     same: Any = None  # the stack of "auto", where the judgement changes nothing
     for estimator in ESTIMATORS:
         wanted = [name for name in names if name.startswith(f"quality-{estimator}") and name != OFF]
         if wanted:
             made, model = _with_controls(estimator, wanted, fold, seed, judged)
-            found |= made
+            outcomes |= made
             judged = model.quality_ if model else judged
             if model and estimator == "auto" and model.candidate_ == PLAIN.name:
                 same = model
     if OFF in names:
-        found[OFF] = timed(lambda: measured(fold, _said(same or _unjudged(fold, seed), fold)))
+        outcomes[OFF] = timed(lambda: measured(fold, _predicted(same or _unjudged(fold, seed), fold)))
     if DETECT in names:
-        found[DETECT] = timed(lambda: detected(fold, judged, seed))
-    return found
+        outcomes[DETECT] = timed(lambda: detected(fold, judged, seed))
+    return outcomes
 
 
 def _unjudged(fold: Fold, seed: int) -> Any:
-    """The stack alone; where the judgement changes nothing, the model itself is just that."""
+    """Fit the stack alone; where the judgement changes nothing, the model itself is just that."""
     return _model("auto", fold, seed, "off").fit_prepared(fold.train)
 
 
 def _with_controls(
     estimator: str, wanted: Sequence[str], fold: Fold, seed: int, known: Quality | None
 ) -> tuple[dict[str, Outcome], Any]:
-    """What the model and its controls, of one judgement and one decision, give; and the model if it did not fail."""
+    """Measure the model and its controls, of one judgement and decision; return the model, too, if it did not fail."""
     models: dict[str, Any] = {}
 
     def ours() -> Measured:
@@ -67,21 +67,21 @@ def _with_controls(
             "weighted": float(model.weighted_),
             "dropped": float(len(model.dropped_)),
         }
-        return measured(fold, _said(model, fold), judgement=judgement)
+        return measured(fold, _predicted(model, fold), judgement=judgement)
 
     def control(name: str) -> Measured:
         if not models:
             raise ValueError("the model itself failed")
         if name == "true":
             return measured(fold, refitted(models["quality"], fold, true_weight(fold), seed))
-        return measured(fold, _said(models[name], fold))
+        return measured(fold, _predicted(models[name], fold))
 
     first = timed(ours)
-    found = {}
+    outcomes = {}
     for name in wanted:
         which = name.removeprefix(f"quality-{estimator}").removeprefix("-")
-        found[name] = timed(partial(control, which)) if which else first
-    return found, models.get("quality")
+        outcomes[name] = timed(partial(control, which)) if which else first
+    return outcomes, models.get("quality")
 
 
 def _model(estimator: str, fold: Fold, seed: int, judged: str = "auto") -> Any:
@@ -89,19 +89,19 @@ def _model(estimator: str, fold: Fold, seed: int, judged: str = "auto") -> Any:
     return kind(estimator, judged, judged, random_state=seed, verbose=False)
 
 
-def _said(model: Any, fold: Fold) -> Array:
+def _predicted(model: Any, fold: Fold) -> Array:
     """Its predictions for the held-out rows, or a probability for each class that there is."""
     new = fold.held.frame[list(model.feature_names_in_)]
     if not fold.classes:
         return np.asarray(model.predict(new), dtype=np.float64)
     classes = np.unique(np.concatenate([fold.train.y, fold.held.y]))
-    said = np.zeros((len(new), len(classes)))
-    said[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(new)
-    return said
+    predicted = np.zeros((len(new), len(classes)))
+    predicted[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(new)
+    return predicted
 
 
 def unevenness(weight: Array) -> float:
-    """1 − (Σw)²/(nΣw²): the share of the rows that weights cost (Kish); 0 where all rows count alike.
+    """Compute 1 − (Σw)²/(nΣw²): the share of the rows that weights cost (Kish); 0 where all rows count alike.
 
     >>> unevenness(np.array([1.0, 1.0, 0.0, 0.0]))
     0.5
@@ -120,12 +120,12 @@ def true_weight(fold: Fold) -> Array:
 
 
 def refitted(model: Any, fold: Fold, weight: Array, seed: int) -> Array:
-    """What the model's learners say, by its shares and on its columns, if rows count by other weights."""
+    """Predict by the model's learners, with its shares and on its columns, if rows count by other weights."""
     label, _, number = codes(fold) if fold.classes else (fold.train.y.astype(np.float64), None, 0)
     X, domain = fold.train.X[:, model.kept_], domain_codes(fold).astype(np.intp)
     learners = learners_of(model.estimator, classes=fold.classes, rows=len(X), seed=seed, network=network_named)
     parts = {
-        name: fitted(learner, X, label, weight, domain, seed=seed)
+        name: fit_learner(learner, X, label, weight, domain, seed=seed)
         for name, learner in learners.items()
         if model.shares_[name] > 0
     }
@@ -134,14 +134,14 @@ def refitted(model: Any, fold: Fold, weight: Array, seed: int) -> Array:
 
 
 def detected(fold: Fold, judged: Quality | None, seed: int) -> Measured:
-    """How well corrupted domains and rows are told from the others: AUC, beside cleanlab's where it is installed."""
-    found = judge(fold.train, random_state=seed, progress=False) if judged is None else judged
+    """Measure how well corrupted domains and rows are told from the others: AUC, beside cleanlab's if installed."""
+    judgement = judge(fold.train, random_state=seed, progress=False) if judged is None else judged
     # The judgement has rows in an order of its own, by their number in the table.
-    place = np.argsort(fold.train.row)[np.searchsorted(np.sort(fold.train.row), found.table.row)]
-    expected = np.empty_like(found.expected.value)
-    expected[place] = found.expected.value
+    place = np.argsort(fold.train.row)[np.searchsorted(np.sort(fold.train.row), judgement.table.row)]
+    expected = np.empty_like(judgement.expected.value)
+    expected[place] = judgement.expected.value
     by_row = {OURS: unlikely(fold, expected)}
-    noise = found.domains.set_index("domain")["noise"]
+    noise = judgement.domains.set_index("domain")["noise"]
     names, domain = np.unique(fold.train.domains.astype(str), return_inverse=True)
     own = noise.reindex(names).to_numpy(dtype=np.float64)
     typical = float(np.median(own[np.isfinite(own)])) if np.isfinite(own).any() else 0.0
@@ -160,7 +160,7 @@ def detected(fold: Fold, judged: Quality | None, seed: int) -> Measured:
 
 
 def unlikely(fold: Fold, expected: Array) -> Array:
-    """How far each training row is from what the others say of it: its residual, or the probability of other labels."""
+    """Return how unlikely each training row is, given the others: its residual, or the probability of other labels."""
     if not fold.classes:
         return np.abs(fold.train.y.astype(np.float64) - expected)
     label = np.unique(fold.train.y, return_inverse=True)[1]
@@ -173,10 +173,10 @@ def cleanlab_scores(fold: Fold, seed: int) -> Array:
     from cleanlab.regression import rank as regression_rank
 
     if not fold.classes:
-        said = cross_val_predict(RandomForestRegressor(random_state=seed), fold.train.X, fold.train.y, cv=5)
-        score = regression_rank.get_label_quality_scores(fold.train.y.astype(np.float64), said)
+        predicted = cross_val_predict(RandomForestRegressor(random_state=seed), fold.train.X, fold.train.y, cv=5)
+        score = regression_rank.get_label_quality_scores(fold.train.y.astype(np.float64), predicted)
         return 1 - np.asarray(score, dtype=np.float64)
     label = np.unique(fold.train.y, return_inverse=True)[1]
     forest = RandomForestClassifier(random_state=seed)
-    said = cross_val_predict(forest, fold.train.X, label, cv=5, method="predict_proba")
-    return 1 - np.asarray(rank.get_label_quality_scores(label, said), dtype=np.float64)
+    predicted = cross_val_predict(forest, fold.train.X, label, cv=5, method="predict_proba")
+    return 1 - np.asarray(rank.get_label_quality_scores(label, predicted), dtype=np.float64)

@@ -3,6 +3,7 @@
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
@@ -11,84 +12,69 @@ from rpo.exceptions import InputError
 from rpo_lab.data.recipes import recipe_of, recipes
 from rpo_lab.real.folds import fold_count
 from rpo_lab.real.learners import NEEDS, installed
-from rpo_lab.real.planting import CLEAN, SETTINGS, Setting
+from rpo_lab.real.planting import CLEAN, SETTINGS, is_noisy
 from rpo_lab.real.quality import DETECT, OFF
-from rpo_lab.runner.specification import DataSpec, Run, Training, complete
+from rpo_lab.runner.specification import DataSpec, Run, Training
+from rpo_lab.runner.study import Row, Setting, Study
 
 STOCK, PEERS, NETWORKS, QUALITY, CONTROLS = "Stock learners", "Peers", "Our networks", "Quality", "Controls of Quality"
 DETECTION = "Detection"
 MAIN = (CLEAN, "domains-30", "confounder")  # the settings that figures show and networks are run in
 
 
-@dataclass(frozen=True)
-class Row:
-    """One line of the results: a method of the registry, or a learner named `real:…`."""
-
-    name: str
-    label: str
-    section: str
-    method: str
-    options: Mapping[str, JsonValue] = field(default_factory=dict)
-    tasks: tuple[str, ...] = ("regression", "classification")
-
-    @property
-    def library(self) -> str:
-        """The library it needs beyond the package's own; empty if there is none."""
-        return NEEDS.get(self.method.partition(":")[2], "")
-
-    @property
-    def needs(self) -> str:
-        """The library it needs and that is not installed here; empty if there is none."""
-        return "" if installed(self.method.partition(":")[2]) else self.library
-
-    def runs_in(self, setting: Setting) -> bool:
-        """Whether it makes sense there: where nothing is noisy there is no true noise, and nothing to detect.
-
-        The stack without any judgement, dear and close to uniform weights, is in the main settings only.
-        """
-        if self.name == OFF:
-            return setting.name in MAIN
-        return setting.noisy or not (self.name.endswith("-true") or self.name == DETECT)
+def _learners(section: str, labels: Mapping[str, str]) -> dict[str, Row]:
+    return {name: Row(label, f"real:{name}", section=section) for name, label in labels.items()}
 
 
-def _outside(name: str, label: str, section: str) -> Row:
-    return Row(name, label, section, f"real:{name}")
-
-
-def _quality(estimator: str) -> list[Row]:
+def _quality(estimator: str) -> dict[str, Row]:
     name, label = f"quality-{estimator}", f"Quality, {estimator}"
     words = {"permuted": "weights permuted", "uniform": "weights uniform", "true": "weights by the true noise"}
-    controls = (_outside(f"{name}-{key}", f"{label}, {said}", CONTROLS) for key, said in words.items())
-    return [_outside(name, label, QUALITY), *controls]
+    controls = {f"{name}-{key}": f"{label}, {of_rows}" for key, of_rows in words.items()}
+    return {**_learners(QUALITY, {name: label}), **_learners(CONTROLS, controls)}
 
 
-ROWS: Mapping[str, Row] = {
-    row.name: row
-    for row in (
-        _outside("mean", "mean or majority", STOCK),
-        _outside("ridge", "ridge or logistic", STOCK),
-        _outside("hgb", "HistGradientBoosting", STOCK),
-        _outside("forest", "random forest", STOCK),
-        _outside("lightgbm", "LightGBM", PEERS),
-        _outside("gpboost", "GPBoost", PEERS),
-        _outside("anchor", "anchor boosting", PEERS),
-        Row("mixed", "mixed model", PEERS, "real:mixed", tasks=("regression",)),
-        Row("erm-l2", "ERM", NETWORKS, "erm-l2"),
-        Row("irm-lip", "IRM + lip", NETWORKS, "irm-lip"),
-        Row("groupdro", "GroupDRO", NETWORKS, "groupdro"),
-        Row("coral", "CORAL", NETWORKS, "coral"),
-        Row("vrex", "V-REx", NETWORKS, "vrex"),
-        Row("rpo-calibrated", "RPO, calibrated", NETWORKS, "rpo", {"scheme": "calibrated"}),
-        Row("rpo-paper", "RPO, to the letter", NETWORKS, "rpo", {"scheme": "paper"}),
-        *_quality("linear"),
-        *_quality("trees"),
-        *_quality("auto"),
-        _outside(OFF, "Quality, auto, not judged", CONTROLS),
-        _outside(DETECT, "detection", DETECTION),
-    )
+def _rpo(label: str, scheme: str) -> Row:
+    return Row(label, "rpo", options={"scheme": scheme}, data={"strata": True}, section=NETWORKS)
+
+
+STOCK_LEARNERS = {
+    "mean": "mean or majority",
+    "ridge": "ridge or logistic",
+    "hgb": "HistGradientBoosting",
+    "forest": "random forest",
 }
+PEER_LEARNERS = {"lightgbm": "LightGBM", "gpboost": "GPBoost", "anchor": "anchor boosting", "mixed": "mixed model"}
+ROWS: Mapping[str, Row] = {
+    **_learners(STOCK, STOCK_LEARNERS),
+    **_learners(PEERS, PEER_LEARNERS),
+    "erm-l2": Row("ERM", "erm-l2", section=NETWORKS),
+    "irm-lip": Row("IRM + lip", "irm-lip", section=NETWORKS),
+    "groupdro": Row("GroupDRO", "groupdro", section=NETWORKS),
+    "coral": Row("CORAL", "coral", section=NETWORKS),
+    "vrex": Row("V-REx", "vrex", section=NETWORKS),
+    "rpo-calibrated": _rpo("RPO, calibrated", "calibrated"),
+    "rpo-paper": _rpo("RPO, to the letter", "paper"),
+    **_quality("linear"),
+    **_quality("trees"),
+    **_quality("auto"),
+    OFF: Row("Quality, auto, not judged", f"real:{OFF}", section=CONTROLS),
+    DETECT: Row("detection", f"real:{DETECT}", section=DETECTION),
+}
+"""Lines of the results by name: methods of the registry, and learners that are none of its networks."""
+REGRESSION_ONLY = ("mixed",)
 BEST_OF = ("ridge", "hgb", "forest")  # the stock learners that errors are measured against
 OURS = "quality-auto"
+
+
+def runs_in(row: str, setting: str) -> bool:
+    """Return whether a row makes sense there: without noise there is no true noise to know, and nothing to detect.
+
+    The stack without any judgement, dear and close to uniform weights, is in the main settings only.
+    """
+    if row == OFF:
+        return setting in MAIN
+    return is_noisy(setting) or not (row.endswith("-true") or row == DETECT)
+
 
 # How many seeds deal the domains anew, and how many of the folds of each are held out.
 Amount = tuple[int, int]
@@ -105,11 +91,6 @@ class Profile:
     tables: tuple[str, ...] = ()
     """All but `left_out`, if none is named."""
     left_out: tuple[str, ...] = ()
-
-    def chosen(self, names: Sequence[str] = ()) -> tuple[str, ...]:
-        """The tables that were asked for, checked, or the profile's own."""
-        own = tuple(recipe.name for recipe in recipes() if recipe.name not in self.left_out)
-        return tuple(recipe_of(name).name for name in names) or self.tables or own
 
 
 # Cut before any result was seen, so that two cores take under two hours (docs/results/real.md says what and why).
@@ -132,8 +113,7 @@ PROFILES: Mapping[str, Profile] = {
 }
 
 
-@dataclass(frozen=True)
-class Key:
+class Key(NamedTuple):
     """One run's place in the results."""
 
     row: str
@@ -155,9 +135,9 @@ class RealStudy:
     @cached_property
     def missing(self) -> dict[str, str]:
         """Rows that cannot be run here, or were not where the records are from, by the library that they need."""
+        needing = {name: NEEDS[name] for name in self.profile.methods if name in NEEDS}
         if self.among is None:
-            return {name: ROWS[name].needs for name in self.profile.methods if ROWS[name].needs}
-        needing = {name: library for name in self.profile.methods if (library := ROWS[name].library)}
+            return {name: library for name, library in needing.items() if not installed(name)}
         recorded = {key.row for key, run in self._every(()).items() if run.digest in self.among}
         return {name: library for name, library in needing.items() if name not in recorded}
 
@@ -167,34 +147,37 @@ class RealStudy:
         return self._every(self.missing)
 
     def _every(self, missing: Container[str]) -> dict[Key, Run]:
-        found = {}
+        runs: dict[Key, Run] = {}
         for table in self.tables:
-            recipe = recipe_of(table)
-            for name in self.profile.methods:
-                row = ROWS[name]
-                if name in missing or recipe.task not in row.tasks:
+            for row in self.profile.methods:
+                if row in missing or (row in REGRESSION_ONLY and recipe_of(table).task == "classification"):
                     continue
-                amounts = self.profile.networks if row.section == NETWORKS else self.profile.learners
-                for setting, (seeds, folds) in amounts.items():
-                    if row.runs_in(SETTINGS[setting]):
-                        for seed in range(seeds):
-                            for fold in range(min(folds, fold_count(recipe.domains))):
-                                found[Key(name, table, setting, seed, fold)] = self._run(
-                                    row, table, setting, seed, fold
-                                )
-        return found
+                amounts = self.profile.networks if ROWS[row].section == NETWORKS else self.profile.learners
+                for setting, amount in amounts.items():
+                    if runs_in(row, setting):
+                        runs |= self._runs(row, table, setting, *amount)
+        return runs
 
-    def _run(self, row: Row, table: str, setting: str, seed: int, fold: int) -> Run:
-        options: dict[str, JsonValue] = {"table": table, "setting": setting, "fold": fold, "rows": self.profile.rows}
-        data = DataSpec(name="real", options={**options, "strata": row.method == "rpo"})
+    def _runs(self, row: str, table: str, setting: str, seeds: int, folds: int) -> dict[Key, Run]:
+        """Return the runs of one row in one setting of a table."""
+        options: dict[str, JsonValue] = {"table": table, "setting": setting, "rows": self.profile.rows}
+        columns = tuple(
+            Setting(f"{fold}", DataSpec(name="real", options={**options, "fold": fold}))
+            for fold in range(min(folds, fold_count(recipe_of(table).domains)))
+        )
         training = Training(hidden=HIDDEN, steps=STEPS)
-        return complete(Run(data=data, method=row.method, options=dict(row.options), seed=seed, training=training))
+        study = Study("real", (ROWS[row],), columns, tuple(range(seeds)), ROWS[row].label, training)
+        return {
+            Key(row, table, setting, seed, fold): study.candidates(ROWS[row], column, seed)[0]
+            for seed in study.seeds
+            for fold, column in enumerate(columns)
+        }
 
 
 def real_study(
     profile: str, tables: Sequence[str] = (), seeds: int | None = None, *, among: Container[str] | None = None
 ) -> RealStudy:
-    """The study of a profile, on other tables or with another number of seeds if asked; or of runs that are recorded.
+    """Make the study of a profile, on other tables or with other seeds if asked, or that of runs that are recorded.
 
     >>> study = real_study("quick", ["exam"], seeds=1)
     >>> len(study.runs), study.tables
@@ -202,13 +185,13 @@ def real_study(
     """
     if profile not in PROFILES:
         raise InputError(f"unknown profile {profile!r}: use one of {', '.join(PROFILES)}")
-    chosen = PROFILES[profile]
+    size = PROFILES[profile]
     if seeds is not None:
         if seeds < 1:
             raise InputError(f"seeds must be at least 1, got {seeds}")
         learners, networks = (
-            {name: (seeds, folds) for name, (_, folds) in amounts.items()}
-            for amounts in (chosen.learners, chosen.networks)
+            {name: (seeds, folds) for name, (_, folds) in amounts.items()} for amounts in (size.learners, size.networks)
         )
-        chosen = replace(chosen, learners=learners, networks=networks)
-    return RealStudy(chosen, chosen.chosen(tables), among)
+        size = replace(size, learners=learners, networks=networks)
+    usual = size.tables or tuple(recipe.name for recipe in recipes() if recipe.name not in size.left_out)
+    return RealStudy(size, tuple(recipe_of(name).name for name in tables) or usual, among)

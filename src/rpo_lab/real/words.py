@@ -1,21 +1,22 @@
 """What the study says, in sentences made from its figures, whichever way they fall."""
 
-import numpy as np
-import pandas as pd
+from collections.abc import Mapping
+from typing import Any
 
 from rpo_lab.real.planting import CLEAN, SETTINGS
 from rpo_lab.real.quality import OURS as FOUND_BY
 from rpo_lab.real.quality import THEIRS
-from rpo_lab.real.results import RealResults, bootstrap
+from rpo_lab.real.results import RealResults, geometric_mean
 from rpo_lab.real.study import CONTROLS, OURS, QUALITY, ROWS
 
 NOISY = "domains-30"
 VISIBLE = 0.005  # an interval this close to one is no difference that anybody would see
 SAID = {"lower": "lower the error", "higher": "raise the error", "": "make no significant difference"}
+NOTHING = ["There are no results yet for Quality models on tables as they are."]
 
 
 def direction(low: float, high: float) -> str:
-    """Which side of one an interval is on: "lower", "higher", or neither.
+    """Return which side of one an interval is on: "lower", "higher", or neither.
 
     >>> direction(0.8, 0.95), direction(0.9, 1.1), direction(float("nan"), float("nan"))
     ('lower', '', '')
@@ -23,17 +24,8 @@ def direction(low: float, high: float) -> str:
     return "lower" if high < 1 - VISIBLE else "higher" if low > 1 + VISIBLE else ""
 
 
-def figure_of(ratios: "pd.Series[float]") -> tuple[float, float, float]:
-    """The geometric mean and its interval over tables."""
-    logs = np.log(ratios.dropna().to_numpy(dtype=np.float64))
-    if not len(logs):
-        return float("nan"), float("nan"), float("nan")
-    low, high = bootstrap(logs)
-    return float(np.exp(logs.mean())), float(np.exp(low)), float(np.exp(high))
-
-
 def shown(mean: float, low: float = float("nan"), high: float = float("nan")) -> str:
-    """A ratio with its interval, if it has one.
+    """Write a ratio with its interval, if it has one.
 
     >>> shown(0.9, 0.85, 0.951), shown(1.0), shown(float("nan"))
     ('0.90 (0.85–0.95)', '1.00', '–')
@@ -43,87 +35,81 @@ def shown(mean: float, low: float = float("nan"), high: float = float("nan")) ->
     return f"{mean:.2f}" if low != low else f"{mean:.2f} ({low:.2f}–{high:.2f})"
 
 
+def mean_shown(line: Mapping[Any, Any]) -> str:
+    """Write the geometric mean of a line of the summary with its interval."""
+    return shown(line["mean"], line["low"], line["high"])
+
+
 def answer(results: RealResults) -> list[str]:
-    """The answer, the most important sentence first."""
-    lines = [*_headline(results), *_as_they_are(results), *_weights(results), *_elsewhere(results), *_found(results)]
-    return lines or ["There are no results yet for Quality models on tables as they are."]
+    """Answer the question of the study, the most important sentence first."""
+    parts = (_headline, _as_they_are, _weights, _undone, _elsewhere, _detection)
+    return [line for part in parts for line in part(results)] or NOTHING
 
 
 def _headline(results: RealResults) -> list[str]:
-    """Whether the weights of the main row pay, on tables as they are and where domains were made noisy."""
+    """Say whether the weights of the main row pay, on tables as they are and where domains were made noisy."""
     gains = results.gains[results.gains["estimator"] == OURS.removeprefix("quality-")]
     parts = []
     for setting, words in ((CLEAN, "on tables as they are"), (NOISY, "with noise added to 30 % of the domains")):
-        some = gains[gains["setting"] == setting]
-        if len(some):
-            found = figure_of(some["quality"])
-            parts.append(f"{words} they {SAID[direction(*found[1:])]}: {shown(*found)} times that with uniform weights")
-    return (
-        [f"**Do weights from judged quality help on unseen domains? {'; '.join(parts).capitalize()}.**"]
-        if parts
-        else []
-    )
+        if len(ratios := gains.loc[gains["setting"] == setting, "quality"]):
+            mean, *ends = geometric_mean(ratios)
+            times = f"{shown(mean, *ends)} times that with uniform weights"
+            parts.append(f"{words} they {SAID[direction(*ends)]}: {times}")
+    question = "Do weights from judged quality help on unseen domains?"
+    return [f"**{question} {'; '.join(parts).capitalize()}.**"] if parts else []
 
 
 def _as_they_are(results: RealResults) -> list[str]:
-    said = []
+    lines = []
     table = results.summary[results.summary["setting"] == CLEAN]
-    for one in table[table["row"] == OURS].to_dict("records"):
-        said.append(
-            f"{ROWS[OURS].label}, tables as they are: {shown(one['mean'], one['low'], one['high'])} times the "
-            f"error of the best stock learner (95 % interval over {one['tables']} tables), median {one['median']:.2f}, "
-            f"worst {one['worst']:.2f} ({one['worst table']}); won on {one['won']}, lost on {one['lost']}."
+    for own in table[table["row"] == OURS].to_dict("records"):
+        lines.append(
+            f"{ROWS[OURS].label}, tables as they are: {mean_shown(own)} times the error of the best stock learner "
+            f"(95 % interval over {own['tables']} tables), median {own['median']:.2f}, worst {own['worst']:.2f} "
+            f"({own['worst table']}); won on {own['won']}, lost on {own['lost']}."
         )
     rivals = table[[ROWS[name].section not in (QUALITY, CONTROLS) for name in table["row"]]]
-    if said and len(rivals):
-        one = rivals.sort_values("mean").to_dict("records")[0]
-        said.append(
-            f"The best other method is {ROWS[one['row']].label}: {shown(one['mean'], one['low'], one['high'])}, "
-            f"worst {one['worst']:.2f} ({one['worst table']})."
-        )
-    return said
+    if lines and len(rivals):
+        best = rivals.sort_values("mean").to_dict("records")[0]
+        name, worst = ROWS[best["row"]].label, f"{best['worst']:.2f} ({best['worst table']})"
+        lines.append(f"The best other method is {name}: {mean_shown(best)}, worst {worst}.")
+    return lines
 
 
 def _weights(results: RealResults) -> list[str]:
-    """The weights where domains were made noisy, each estimator's beside its controls; and what they undo."""
-    said = []
-    some = results.gains[results.gains["setting"] == NOISY]
+    """Say what the weights gain where domains were made noisy, each estimator's beside its controls."""
     parts = []
-    for estimator, own in some.groupby("estimator", sort=False):
-        beside = {"permuted": figure_of(own["permuted"])[0], "from the true noise": figure_of(own["true"])[0]}
+    for estimator, own in results.gains[results.gains["setting"] == NOISY].groupby("estimator", sort=False):
+        beside = {"permuted": geometric_mean(own["permuted"])[0], "from the true noise": geometric_mean(own["true"])[0]}
         known = [f"{words} {value:.2f}" for words, value in beside.items() if value == value]
         used = f"used in {100 * own['weighted'].mean():.0f} % of the folds"
-        parts.append(f"{estimator} {shown(*figure_of(own['quality']))}, {', '.join([*known, used])}")
-    if parts:
-        said.append(f"Error with judged weights relative to uniform ones, {_words(NOISY)}: {'; '.join(parts)}.")
-    undone = results.undone[results.undone["setting"] == NOISY].to_dict("records")
-    if undone:
-        shares = [
-            f"{one['estimator']} {100 * one['judged']:.0f} % (true noise {100 * one['true']:.0f} %)" for one in undone
-        ]
-        said.append(f"Share of the damage of that noise that the weights undo: {', '.join(shares)}.")
-    return said
+        parts.append(f"{estimator} {shown(*geometric_mean(own['quality']))}, {', '.join([*known, used])}")
+    words = f"Error with judged weights relative to uniform ones, {SETTINGS[NOISY]}"
+    return [f"{words}: {'; '.join(parts)}."] if parts else []
+
+
+def _undone(results: RealResults) -> list[str]:
+    """Say what the weights undo of the noise."""
+    shares = [
+        f"{line['estimator']} {100 * line['judged']:.0f} % (true noise {100 * line['true']:.0f} %)"
+        for line in results.undone[results.undone["setting"] == NOISY].to_dict("records")
+    ]
+    return [f"Share of the damage of that noise that the weights undo: {', '.join(shares)}."] if shares else []
 
 
 def _elsewhere(results: RealResults) -> list[str]:
-    table = results.summary[results.summary["row"] == OURS].to_dict("records")
     parts = [
-        f"{_words(one['setting'])} {shown(one['mean'], one['low'], one['high'])}"
-        for one in table
-        if one["setting"] in (NOISY, "scarce", "confounder")
+        f"{SETTINGS[line['setting']]} {mean_shown(line)}"
+        for line in results.summary[results.summary["row"] == OURS].to_dict("records")
+        if line["setting"] in (NOISY, "scarce", "confounder")
     ]
     return [f"{ROWS[OURS].label}, relative to the best stock learner: {', '.join(parts)}."] if parts else []
 
 
-def _words(setting: str) -> str:
-    return SETTINGS[setting].words
-
-
-def _found(results: RealResults) -> list[str]:
+def _detection(results: RealResults) -> list[str]:
     parts = []
     for what in ("domains", "rows"):
-        some = results.detection[results.detection["what"] == what]
-        means = some.groupby("way")["auc"].mean()
+        means = results.detection[results.detection["what"] == what].groupby("way")["auc"].mean()
         if len(means):
             ways = [f"{way} {means[way]:.2f}" for way in (FOUND_BY, THEIRS) if way in means]
             parts.append(f"corrupted {what} {', '.join(ways)}")

@@ -13,8 +13,8 @@ from pathlib import Path
 from distributed import Worker, WorkerPlugin
 
 from rpo._cluster.scheduler import connect
-from rpo._cluster.spread import check_workers, mapped, scheduler_needed
-from rpo.engine.plugins import packed, unpack
+from rpo._cluster.spread import check_workers, map_pieces, scheduler_needed
+from rpo.engine.plugins import pack_methods, unpack_methods
 from rpo_lab.runner.outside import is_outside
 from rpo_lab.runner.problems import load
 from rpo_lab.runner.specification import Run
@@ -35,14 +35,14 @@ class Cluster:
 
 
 def results(stacks: Sequence[Sequence[Run]], cluster: Cluster) -> Iterator[list[Record]]:
-    """The records of each stack, in the order in which they come; a stack whose worker is lost is done by another."""
+    """Yield the records of each stack as they come; a stack whose worker is lost is done by another."""
     with connect(cluster.address) as client:
         with scheduler_needed(cluster.address):
             check_workers(client, cluster.address)
             if cluster.use is not None:
                 client.register_plugin(_Files(cluster.files, cluster.use))
-        work = partial(_work, carried=packed())
-        for _, found in mapped(client, work, stacks, cluster.address, "stack"):
+        work = partial(_work, carried=pack_methods())
+        for _, found in map_pieces(client, work, stacks, cluster.address, "stack"):
             yield found
 
 
@@ -50,9 +50,9 @@ _one_at_a_time = threading.Lock()
 
 
 def _work(stack: Sequence[Run], carried: bytes) -> list[Record]:
-    """One stack on a worker; a worker with several threads still trains one at a time."""
+    """Do one stack on a worker; a worker with several threads still trains one at a time."""
     with _one_at_a_time:
-        unpack(carried)
+        unpack_methods(carried)
         if not is_outside(stack[0].method):  # they look themselves
             load(stack[0].data, stack[0].seed)  # data that this worker lacks are its fault, not the runs'
         return run_stack(stack)

@@ -27,7 +27,7 @@ NOTHING_ELSE: Mapping[str, dict[str, None]] = {
 
 
 def save(figure: "Figure", folder: Path, name: str, kinds: Sequence[str] = ("png", "svg")) -> list[Path]:
-    """The figure as PNG, SVG or both; the same figure gives the same bytes: no date, no random identifiers."""
+    """Save the figure as PNG, SVG or both; the same figure gives the same bytes: no date, no random identifiers."""
     import matplotlib as mpl
 
     paths = []
@@ -38,6 +38,15 @@ def save(figure: "Figure", folder: Path, name: str, kinds: Sequence[str] = ("png
             paths.append(folder / f"{name}.{kind}")
             write_whole(paths[-1], buffer.getvalue())
     return paths
+
+
+def show_rows(axis: "Axes") -> None:
+    """Leave nothing of an axis whose rows are named but the figures below it and faint lines above these."""
+    axis.tick_params(axis="x", labelsize=8)
+    axis.tick_params(axis="y", length=0)
+    axis.spines[["top", "right", "left"]].set_visible(False)
+    axis.grid(axis="x", color="#eeeeee", linewidth=0.7)
+    axis.set_axisbelow(True)
 
 
 def name_lines(axis: "Axes", ends: Sequence[tuple[str, str, float]]) -> None:
@@ -54,7 +63,7 @@ def name_lines(axis: "Axes", ends: Sequence[tuple[str, str, float]]) -> None:
 
 
 def spread(values: Sequence[float], gap: float) -> list[float]:
-    """The values moved apart as little as it takes for labels beside them not to overlap, in the same order.
+    """Move values apart as little as it takes for labels beside them not to overlap, in the same order.
 
     >>> spread([0.5, 0.51, 0.9], gap=0.1)
     [0.455, 0.555, 0.9]

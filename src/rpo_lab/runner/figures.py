@@ -4,8 +4,10 @@ And `View`, how a study is shown: which rules, under which name and title, besid
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import stdtrit
 
-from rpo_lab.runner.drawing import FAINT, INKS, MARKS, WIDTH, name_lines, save
+from rpo_lab.runner.drawing import FAINT, INKS, MARKS, WIDTH, name_lines, save, show_rows
 from rpo_lab.runner.metrics import METRICS
 from rpo_lab.runner.results import Cell, Correction, Results, make_results
 from rpo_lab.runner.selection import RULES, Rule, get_rule
@@ -44,7 +46,7 @@ class Curve:
     values: tuple[float, ...]
 
     def label(self, value: float) -> str:
-        """The setting's name at a value.
+        """Name the setting at a value.
 
         >>> Curve("keep", "rows kept", (0.1, 1.0)).label(0.1)
         'rows kept 0.1'
@@ -65,7 +67,7 @@ def half_width(cell: Cell) -> float:
 
 
 def curves_figure(results: Results, curves: Sequence[Curve]) -> "Figure":
-    """A panel for each curve, settings being points on it; lines are named where they end."""
+    """Draw a panel for each curve, settings being points on it; lines are named where they end."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
@@ -95,15 +97,15 @@ def panels_of(results: Results) -> dict[str, list[Setting]]:
 
     Results of many settings have their metrics for panels, too.
     """
-    found: dict[str, list[Setting]] = {}
+    panels: dict[str, list[Setting]] = {}
     for setting in results.study.settings:
-        found.setdefault(setting.panel or setting.label, []).append(setting)
-    if len(found) <= MOST_PANELS and not results.tall:
-        return found
-    found = {}
+        panels.setdefault(setting.panel or setting.label, []).append(setting)
+    if len(panels) <= MOST_PANELS and not results.tall:
+        return panels
+    panels = {}
     for setting in results.study.settings:
-        found.setdefault(METRICS[setting.metric].words, []).append(setting)
-    return found
+        panels.setdefault(METRICS[setting.metric].words, []).append(setting)
+    return panels
 
 
 def dots_figure(results: Results) -> "Figure":
@@ -130,9 +132,6 @@ def dots_figure(results: Results) -> "Figure":
         for place in _borders(results):
             axis.axhline(place, color=RULE, linewidth=0.8)
         axis.set_ylim(len(rows) - 0.4, -0.6)
-        axis.tick_params(axis="x", labelsize=8)
-        axis.tick_params(axis="y", length=0)
-        axis.spines[["top", "right", "left"]].set_visible(False)
     axes[0].set_yticks(range(len(rows)), labels, fontsize=8.5, linespacing=0.95)
     for label, row in zip(axes[0].get_yticklabels(), rows, strict=True):
         label.set_color(TEXT)
@@ -141,20 +140,20 @@ def dots_figure(results: Results) -> "Figure":
 
 
 def _lines_of_marks(settings: Sequence[Setting], room: float) -> int:
-    """How many lines the names of a panel's marks take; none where they need no names."""
+    """Count the lines that the names of a panel's marks take; none where they need no names."""
     return math.ceil(len(settings) / _marks_a_line(settings, room)) if 1 < len(settings) <= MOST_MARKS else 0
 
 
 def _marks_a_line(settings: Sequence[Setting], room: float) -> int:
-    """How many names of marks fit side by side above a panel that is so many points wide."""
+    """Count the names of marks that fit side by side above a panel that is so many points wide."""
     widest = max(MARK + LETTER * len(setting.mark or setting.label) for setting in settings)
     return max(1, min(MARKS_A_LINE, int(room / widest)))
 
 
 def _borders(results: Results) -> list[float]:
-    """Where one section ends and the next begins."""
-    sizes = [len(rows) for rows in results.sections().values()]
-    return [sum(sizes[:i]) - 0.5 for i in range(1, len(sizes))]
+    """Return where one section ends and the next begins."""
+    sizes = Counter(row.section for row in results.study.rows).values()
+    return [place - 0.5 for place in accumulate(sizes)][:-1]
 
 
 def _draw_panel(axis: "Axes", results: Results, settings: Sequence[Setting], room: float) -> None:
@@ -169,12 +168,11 @@ def _draw_panel(axis: "Axes", results: Results, settings: Sequence[Setting], roo
         axis.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
         axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axis.xaxis.set_minor_formatter(NullFormatter())
-    axis.grid(axis="x", color="#eeeeee", linewidth=0.7)
-    axis.set_axisbelow(True)
+    show_rows(axis)
 
 
 def _draw_many(axis: "Axes", results: Results, settings: Sequence[Setting]) -> list[float]:
-    """A faint dot a setting, a diamond at their mean; the values drawn."""
+    """Draw a faint dot a setting and a diamond at their mean; return the values drawn."""
     drawn: list[float] = []
     for place, row in enumerate(results.study.rows):
         means = [cell.mean for s in settings if (cell := results.cell(row.label, s.label)).values]
@@ -187,7 +185,7 @@ def _draw_many(axis: "Axes", results: Results, settings: Sequence[Setting]) -> l
 
 
 def _draw_few(axis: "Axes", results: Results, settings: Sequence[Setting]) -> list[float]:
-    """A mark of its own for each setting, with the deviation over seeds; the values drawn."""
+    """Draw a mark for each setting, with the deviation over seeds; return the values drawn."""
     drawn: list[float] = []
     for lane, (setting, ink, mark) in enumerate(zip(settings, INKS, MARKS, strict=False)):
         cells = [(place, results.cell(row.label, setting.label)) for place, row in enumerate(results.study.rows)]
@@ -203,7 +201,7 @@ def _draw_few(axis: "Axes", results: Results, settings: Sequence[Setting]) -> li
 
 
 def _ends(cell: Cell, setting: Setting) -> tuple[float, float]:
-    """A deviation to either side, within what the metric can be."""
+    """Return a deviation to either side, within what the metric can be."""
     wide = 0.0 if math.isnan(cell.deviation) else cell.deviation
     low, high = cell.mean - wide, cell.mean + wide
     if METRICS[setting.metric].larger_is_better:
@@ -212,7 +210,7 @@ def _ends(cell: Cell, setting: Setting) -> tuple[float, float]:
 
 
 def _name_marks(axis: "Axes", settings: Sequence[Setting], room: float) -> None:
-    """The marks of a panel with their names, in their colours, between its title and its first row."""
+    """Name the marks of a panel, in their colours, between its title and its first row."""
     from matplotlib.lines import Line2D
 
     handles = [
@@ -248,17 +246,17 @@ class View:
     """Rows whose means alone stand on the page, if it has many studies."""
 
     def under(self, results: Results) -> str:
-        """What stands under the figure."""
+        """Return what stands under the figure."""
         if results.tall:
             return self.caption or "Dots: means over seeds, one per setting. Diamonds: means over the settings."
         return self.caption or "Marks: means over seeds. Lines: ± one standard deviation."
 
     def draw(self, results: Results, folder: Path) -> list[Path]:
-        """The figure as PNG and SVG; the paths."""
+        """Save the figure as PNG and SVG; return the paths."""
         return save(self.figure(results), folder, self.name)
 
     def by_rule(self, records: Mapping[str, Record], rule: Rule, correction: Correction) -> list[Results]:
-        """The results under the rule asked for, then under every other; one alone if the view has a rule of its own."""
+        """Return the results under the rule asked for, then every other; one alone if the view has its own."""
         first = rule if self.rule is None else get_rule(self.rule)
         others = [other for other in RULES.values() if other is not first and self.rule is None]
         return [

@@ -36,8 +36,9 @@ _kept: "OrderedDict[bytes, Judgement]" = OrderedDict()
 
 
 def judged(problem: Problem, how: Judged, seed: int) -> Problem:
-    """The problem with its training rows judged: by "weights", by the same dealt to other cells of their domain
-    ("permuted"), or by none ("uniform"); in each case without the features that were flagged.
+    """Weight the training rows of a problem by their judgement, and remove the features that were flagged.
+
+    Rows count by "weights", by the same dealt to other cells of their domain ("permuted"), or alike ("uniform").
 
     What rows weigh already stays a factor, and the judgement does not get to know it.
     """
@@ -62,7 +63,7 @@ def judged(problem: Problem, how: Judged, seed: int) -> Problem:
 
 
 def judgement(data: Data) -> Judgement:
-    """What `rpo.quality` says of training rows, their strata given."""
+    """Judge training rows by `rpo.quality`, their strata given."""
     X, y, domain, stratum = (
         np.ascontiguousarray(column.numpy()) for column in (data.tensor.flatten(1), data.y, data.domain, data.stratum)
     )
@@ -94,7 +95,7 @@ def bounded(weight: Array, domain: NDArray[np.int64], ratio: float = RATIO) -> A
 
 
 def permuted(weight: Array, domain: NDArray[np.int64], cell: NDArray[np.int64], seed: int) -> Array:
-    """The weights of cells dealt to other cells of the same domain, in an order drawn from the seed.
+    """Deal the weights of cells to other cells of the same domain, in an order drawn from the seed.
 
     >>> permuted(np.array([1.0, 0.2, 0.2, 0.5, 0.3]), np.array([0, 0, 0, 0, 1]), np.array([0, 1, 1, 2, 3]), 0).tolist()
     [0.5, 0.2, 0.2, 1.0, 0.3]

@@ -24,7 +24,7 @@ class Metric:
     digits: int
 
     def text(self, value: float) -> str:
-        """The value as it is shown.
+        """Write the value as it is shown.
 
         >>> METRICS["auc"].text(2 / 3), METRICS["mse"].text(12.3456), METRICS["mse"].text(0.45678)
         ('0.667', '12.35', '0.457')
@@ -33,7 +33,7 @@ class Metric:
 
 
 def decimals(value: float, digits: int) -> int:
-    """How many to show: the usual, and below one never fewer than three.
+    """Return how many decimals to show: the usual, and below one never fewer than three.
 
     >>> decimals(12.3456, 2), decimals(0.45678, 2)
     (2, 3)
@@ -62,8 +62,8 @@ def measure(problem: Problem, validation: Tensor, tests: Mapping[str, Tensor]) -
     )
 
 
-def _in_unit(found: dict[str, float], unit: float) -> dict[str, float]:
-    return {name: value * unit**2 if name == "mse" else value for name, value in found.items()}
+def _in_unit(values: dict[str, float], unit: float) -> dict[str, float]:
+    return {name: value * unit**2 if name == "mse" else value for name, value in values.items()}
 
 
 def metrics(output: Tensor, data: Data) -> dict[str, float]:
@@ -80,13 +80,13 @@ def metrics(output: Tensor, data: Data) -> dict[str, float]:
     guess = (output[:, 0] > 0) if data.task == "binary" else output.argmax(1)
     chance = probability(output, data.task).double()
     wrong = chance - one_hot(data.y.long(), chance.shape[1])
-    found = {
+    values = {
         "accuracy": float((guess == data.y).double().mean()),
         "brier": float(wrong.square().sum(1).mean()) / 2,
     }
     if data.task == "binary" and 0 < float(data.y.sum()) < len(data.y):
-        found["auc"] = area_under_roc(output[:, 0], data.y)
-    return found
+        values["auc"] = area_under_roc(output[:, 0], data.y)
+    return values
 
 
 def area_under_roc(score: Tensor, y: Tensor) -> float:
@@ -104,6 +104,6 @@ def area_under_roc(score: Tensor, y: Tensor) -> float:
 
 
 def risk_of_domain(output: Tensor, data: Data, domain: int) -> float | None:
-    """The mean loss over the rows of one domain; None if it is not a number."""
+    """Return the mean loss over the rows of one domain; None if it is not a number."""
     loss = sample_loss(output, data.y, data.task)[data.domain == domain].mean()
     return float(f"{float(loss):.{DIGITS}g}") if bool(torch.isfinite(loss)) else None

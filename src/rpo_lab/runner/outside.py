@@ -5,7 +5,7 @@ Their methods are named `family:learner`; a family's module is imported when one
 `versions`, of what its results depend on besides this package.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -13,19 +13,17 @@ from torch import Tensor
 
 from rpo.engine import Data
 from rpo.functional.domains import domain_mean, mean_over_domains
-from rpo_lab.runner.specification import Run
 from rpo_lab.runner.store import Measured
 
 FAMILIES = {"real": "rpo_lab.real.learners"}
 
 # What was measured, or why nothing was, and CPU seconds.
 Outcome = tuple[Measured | str, float]
-Work = Callable[[Sequence[Run]], list[Outcome]]
 Predictor = Callable[[Data], Callable[[Tensor], Tensor]]
 
 
 def is_outside(method: str) -> bool:
-    """Whether a run of that method is done by another library.
+    """Return whether a run of that method is done by another library.
 
     >>> is_outside("real:ridge"), is_outside("erm-l2")
     (True, False)
@@ -33,19 +31,12 @@ def is_outside(method: str) -> bool:
     return method.partition(":")[0] in FAMILIES
 
 
-def work_of(method: str) -> Work:
-    """What does runs of that method, all of one data set and seed; it raises only what is no run's fault."""
-    found: Work = _family(method).work
-    return found
+def family_of(method: str) -> Any:
+    """Import the module that does runs of that method.
 
-
-def versions_of(method: str) -> dict[str, str]:
-    """What its results depend on besides this package."""
-    found: dict[str, str] = _family(method).versions()
-    return found
-
-
-def _family(method: str) -> Any:
+    Its `work` takes runs of one data set and seed, and raises only what is no run's fault; its `versions` are what
+    results depend on besides this package.
+    """
     return import_module(FAMILIES[method.partition(":")[0]])
 
 

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -10,7 +10,7 @@ from statistics import fmean
 from rpo._io import write_whole
 from rpo_lab.runner.figures import View
 from rpo_lab.runner.metrics import METRICS
-from rpo_lab.runner.render import markdown_table, protocol_lines, to_csv, to_html
+from rpo_lab.runner.render import markdown, markdown_table, protocol_lines, to_csv, to_html
 from rpo_lab.runner.results import Results, seeds_text
 from rpo_lab.runner.study import Row, Setting
 
@@ -19,7 +19,7 @@ LONG = ("- grid:", "- reduction and scheme:")  # beside the page, with the whole
 
 
 def marks(name: str) -> tuple[str, str]:
-    """What stands before and after the section of that name.
+    """Return what stands before and after the section of that name.
 
     >>> marks("table1")
     ('<!-- table1: begin -->', '<!-- table1: end -->')
@@ -39,57 +39,42 @@ def put(path: Path, name: str, section: str) -> None:
 
 
 def link(figure: Path, page: Path) -> str:
-    """A figure as its page finds it."""
+    """Return the path of a figure as its page finds it."""
     return Path(os.path.relpath(figure, page.parent)).as_posix()
 
 
-def beside(view: View, page: Path) -> list[Path]:
-    """Where all of a study's figures go, that its page has no room for: a page of its own, and a table for programs."""
-    return [page.parent / "tables" / f"{view.name}.{ending}" for ending in ("html", "csv")]
+def fold(lines: Iterable[str], title: str = "Protocol, seeds and versions") -> str:
+    """Return a list that a page shows when its title is clicked."""
+    return "\n".join([f'<details markdown="1"><summary>{title}</summary>', "", *lines, "", "</details>"])
+
+
+def made_by(command: str) -> str:
+    """Return the line of a protocol that says how to make the section again."""
+    return f"- made by `{command}`; with the study's file of records (`--records FILE`) in seconds, without training"
 
 
 def put_study(page: Path, view: View, by_rule: Sequence[Results], command: str, figure: Path) -> None:
-    """What a study says, between its marks, and beside the page all that there is."""
-    words = view.words(by_rule[0])
-    for path, text in zip(beside(view, page), (to_html(*by_rule, words=words), to_csv(*by_rule)), strict=True):
-        write_whole(path, text)
-    put(page, view.name, study_section(view, by_rule, command, words, figure, page))
+    """Put the results of a study between its marks, and write all that the page has no room for beside it.
 
-
-def study_section(
-    view: View, by_rule: Sequence[Results], command: str, words: Sequence[str], figure: Path, page: Path
-) -> str:
-    """The answer, its table and its figure; by which protocol in a fold; where the rest is."""
+    The page has the answer, a table and the figure, and the protocol in a fold. Beside it are a page of its own and a
+    table for programs.
+    """
     main = by_rule[0]
-    whole, table = (link(path, page) for path in beside(view, page))
-    rest = f"[All rows, rules and p-values]({whole}) · [all seeds as CSV]({table})"
-    said = [f"- {line}" for line in words[: view.answers]]
+    words = view.words(main)
+    whole, table = (page.parent / "tables" / f"{view.name}.{ending}" for ending in ("html", "csv"))
+    write_whole(whole, to_html(*by_rule, words=words))
+    write_whole(table, to_csv(*by_rule))
+    rest = f"[All rows, rules and p-values]({link(whole, page)}) · [all seeds as CSV]({link(table, page)})"
+    blocks = ["\n".join(f"- {line}" for line in words[: view.answers])]
     if view.brief:
         # Whatever many studies on one page share stands once, on the page.
-        table = means_table(main, view.brief)
         made = f"Made by `{command}`: means over seeds {seeds_text(main.study.seeds)}."
-        return "\n".join([*said, "", table, "", made, "", f"{rest} · [figure]({link(figure, page)})"])
-    shown = short_table(main)
-    return "\n".join(
-        [
-            *said,
-            "",
-            shown,
-            "",
-            f"![{main.title}]({link(figure, page)})",
-            "",
-            f"*{view.under(main)}*",
-            "",
-            rest,
-            "",
-            '<details markdown="1"><summary>Protocol, seeds and versions</summary>',
-            "",
-            f"- made by `{command}`; with the study's file of records (`--records FILE`) in seconds, without training",
-            *(line for line in protocol_lines(main) if not line.startswith(LONG)),
-            "",
-            "</details>",
-        ]
-    )
+        blocks += [means_table(main, view.brief), made, f"{rest} · [figure]({link(figure, page)})"]
+    else:
+        protocol = (line for line in protocol_lines(main) if not line.startswith(LONG))
+        blocks += [short_table(main), f"![{main.title}]({link(figure, page)})", f"*{view.under(main)}*", rest]
+        blocks += [fold([made_by(command), *protocol])]
+    put(page, view.name, "\n\n".join(blocks))
 
 
 def short_table(results: Results) -> str:
@@ -114,7 +99,7 @@ def short_table(results: Results) -> str:
 
 
 def _kept_rows(results: Results, settings: Sequence[Setting]) -> tuple[Row, ...]:
-    """The reference's own section, what is not ranked, and the best of the others by their mean rank."""
+    """Return the reference's own section, what is not ranked, and the best of the others by their mean rank."""
     rows = results.study.rows
     own = next(row.section for row in rows if row.label == results.study.reference)
     others = [row.label for row in rows if row.ranked and row.section != own]
@@ -129,29 +114,28 @@ def _kept_rows(results: Results, settings: Sequence[Setting]) -> tuple[Row, ...]
 
 
 def over_settings(results: Results) -> str:
-    """A line a row: of each metric the mean over the settings, and in how many the row is surely better or worse."""
+    """Return a line a row: of each metric the mean over settings, and in how many the row is surely better or worse."""
     metrics = list(dict.fromkeys(setting.metric for setting in results.study.settings))
     name = results.study.reference
     heads = [text for m in metrics for text in (f"mean {METRICS[m].words}", f"better than {name}", "worse")]
-    lines = [f"| | {' | '.join(heads)} |", f"|---|{'---:|' * len(heads)}"]
+    lines = []
     for row in results.study.rows:
-        texts = []
+        texts = [row.label]
         for metric in metrics:
             cells = [results.cell(row.label, s.label) for s in results.study.settings if s.metric == metric]
             texts.append(METRICS[metric].text(fmean(cell.mean for cell in cells)))
             for signs in (("+++", "++"), ("***", "**")):
                 count = sum(cell.marks in signs for cell in cells)
                 texts.append("" if row.label == name else f"{count} of {len(cells)}")
-        lines.append(f"| {row.label} | {' | '.join(texts)} |")
-    return "\n".join(lines)
+        lines.append(texts)
+    return markdown(["", *heads], lines)
 
 
 def means_table(results: Results, rows: Sequence[str]) -> str:
-    """A line a setting, means alone of some rows."""
-    known = [label for label in rows if label in {row.label for row in results.study.rows}]
-    lines = [f"| | {' | '.join(known)} |", f"|---|{'---:|' * len(known)}"]
-    for setting in results.study.settings:
-        text = METRICS[setting.metric].text
-        means = (results.cell(label, setting.label).mean for label in known)
-        lines.append(f"| {setting.label} | {' | '.join(map(text, means))} |")
-    return "\n".join(lines)
+    """Return a line a setting, with the means alone of the rows given."""
+    known = [row for row in rows if row in {row.label for row in results.study.rows}]
+    lines = [
+        [setting.label, *(METRICS[setting.metric].text(results.cell(row, setting.label).mean) for row in known)]
+        for setting in results.study.settings
+    ]
+    return markdown(["", *known], lines)

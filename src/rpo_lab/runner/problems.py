@@ -13,8 +13,7 @@ import torch
 from rpo.engine import Data, make_data
 from rpo.exceptions import InputError
 from rpo_lab.data.confounded import Part, make_confounded
-from rpo_lab.data.counties import make_counties
-from rpo_lab.data.regions import make_regions
+from rpo_lab.data.places import make_counties, make_regions
 from rpo_lab.runner.specification import DataSpec, Judged, canonical
 
 
@@ -41,15 +40,15 @@ KEPT_BYTES = 128 * 2**20
 PROBLEMS: dict[str, Callable[..., Problem]] = {}
 
 # Loaders that stand elsewhere, by the module that registers them: it is imported when one is asked for, in whichever
-# process, so that tables need no digits and digits no photos.
+# process, so that tables need no images.
 ELSEWHERE = {
     "table": "rpo._comparing.table_problem",
-    "colored": "rpo_lab.digit_problems",
-    "colored-twice": "rpo_lab.digit_problems",
-    "digits": "rpo_lab.digit_problems",
-    "photos": "rpo_lab.photo_problems",
-    "nico": "rpo_lab.photo_problems",
-    "real": "rpo_lab.real.problem",
+    "colored": "rpo_lab.image_problems",
+    "colored-twice": "rpo_lab.image_problems",
+    "digits": "rpo_lab.image_problems",
+    "photos": "rpo_lab.image_problems",
+    "nico": "rpo_lab.image_problems",
+    "real": "rpo_lab.real.folds",
 }
 
 
@@ -58,7 +57,7 @@ SHAPELESS: dict[str, Any] = {"real": {"strata": False}}
 
 
 def outline(data: DataSpec) -> DataSpec:
-    """A data set of the same shape that is cheaper to load: a judgement changes none.
+    """Return a data set of the same shape that is cheaper to load: a judgement changes none.
 
     >>> outline(DataSpec(name="real", options={"table": "exam", "strata": True})).options
     {'table': 'exam', 'strata': False}
@@ -77,7 +76,7 @@ def problem(name: str) -> Callable[[Callable[..., Problem]], Callable[..., Probl
 
 
 def get_problem(name: str) -> Callable[..., Problem]:
-    """The loader of that name, or an error that lists them."""
+    """Return the loader of that name, or raise an error that lists them."""
     if name in ELSEWHERE:
         import_module(ELSEWHERE[name])
     if name not in PROBLEMS:
@@ -87,7 +86,7 @@ def get_problem(name: str) -> Callable[..., Problem]:
 
 
 def load(data: DataSpec, seed: int) -> Problem:
-    """The problem of a run; the last ones are kept, up to `KEPT_BYTES`, for runs of the same data come together.
+    """Load the problem of a run; the last ones are kept, up to `KEPT_BYTES`, for runs of the same data come together.
 
     >>> load(DataSpec(name="confounded", options={"table": "cigar"}), seed=0).train.n_rows
     828
@@ -120,11 +119,16 @@ def _judged(data: DataSpec, seed: int) -> Problem:
     return judged(load(DataSpec(name=data.name, options=data.options), seed), data.judged, seed)
 
 
-def same_options(source: Callable[..., Any]) -> Callable[[Callable[..., Problem]], Callable[..., Problem]]:
-    """Give a loader the signature of the function it passes its options to."""
+def same_options(source: Callable[..., Any], **more: Any) -> Callable[[Callable[..., Problem]], Callable[..., Problem]]:
+    """Give a loader the options of the function it passes them to, and more with their defaults."""
 
     def decorate(loader: Callable[..., Problem]) -> Callable[..., Problem]:
-        loader.__signature__ = inspect.signature(source)  # type: ignore[attr-defined]
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        own = {name: inspect.Parameter(name, keyword, default=default) for name, default in more.items()}
+        options = {**inspect.signature(source).parameters, **own}
+        loader.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [option.replace(kind=keyword) for option in options.values()]
+        )
         return loader
 
     return decorate
@@ -133,7 +137,7 @@ def same_options(source: Callable[..., Any]) -> Callable[[Callable[..., Problem]
 @problem("confounded")
 @same_options(make_confounded)
 def confounded(**options: Any) -> Problem:
-    """The domains of Table 1 (`rpo_lab.data.confounded.make_confounded`)."""
+    """Make the domains of Table 1 (`rpo_lab.data.confounded.make_confounded`)."""
     made = make_confounded(**options)
     return Problem(_data(made.train), _data(made.validation), {"test": _data(made.test)})
 
@@ -141,7 +145,7 @@ def confounded(**options: Any) -> Problem:
 @problem("counties")
 @same_options(make_counties)
 def counties(**options: Any) -> Problem:
-    """Radon, a domain a county, some counties held out (`rpo_lab.data.counties`)."""
+    """Radon, a domain a county, some counties held out (`rpo_lab.data.places`)."""
     train, validation, test = map(_data, make_counties(**options))
     return Problem(train, validation, {"test": test})
 
@@ -149,7 +153,7 @@ def counties(**options: Any) -> Problem:
 @problem("regions")
 @same_options(make_regions)
 def regions(**options: Any) -> Problem:
-    """Cigar by region, one region held out (`rpo_lab.data.regions`)."""
+    """Cigar by region, one region held out (`rpo_lab.data.places`)."""
     train, validation, test = map(_data, make_regions(**options))
     return Problem(train, validation, {"test": test})
 

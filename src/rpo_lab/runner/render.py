@@ -1,12 +1,13 @@
-"""Results as CSV, LaTeX, HTML, Markdown, JSON, or for the terminal; each carries the protocol."""
+"""Results as CSV, HTML, Markdown, JSON, or for the terminal; each carries the protocol."""
 
 import csv
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from rpo._stats.significance import Comparison
 from rpo_lab.runner.metrics import METRICS, decimals
 from rpo_lab.runner.results import Cell, Results
 
@@ -40,40 +41,30 @@ def header(results: Results) -> list[str]:
     return [f"{setting.label}{oracle}" for setting in results.study.settings] + list(results.printed)
 
 
-def body(results: Results, write: Write) -> list[tuple[str, list[tuple[str, list[str]]]]]:
-    """Sections with their rows of texts."""
-    best = {setting.label: results.best(setting) for setting in results.study.settings}
-    if results.tall:
-        return _tall(results, write, best)
-    return [
-        (
-            section,
-            [
-                (
-                    row.label,
-                    [write(results.cell(row.label, label), best[label] == row.label) for label in best]
-                    + [quoted.get(row.label, "") for quoted in results.printed.values()],
-                )
-                for row in rows
-            ],
-        )
-        for section, rows in results.sections().items()
-    ]
-
-
-def _tall(results: Results, write: Write, best: Mapping[str, str]) -> list[tuple[str, list[tuple[str, list[str]]]]]:
-    """A section for each metric, a line for each setting."""
+def body(results: Results, write: Write, quote: Callable[[str], str] = str) -> dict[str, list[tuple[str, list[str]]]]:
+    """Return lines of texts by section: a line for each row, or, if the results are tall, for each setting."""
+    study = results.study
+    best = {setting.label: results.best(setting) for setting in study.settings}
     sections: dict[str, list[tuple[str, list[str]]]] = {}
-    for setting in results.study.settings:
-        words = METRICS[setting.metric].words
-        rows = (row.label for row in results.study.rows)
-        texts = [write(results.cell(row, setting.label), best[setting.label] == row) for row in rows]
-        sections.setdefault(words, []).append((setting.label.removesuffix(f", {words}"), texts))
-    return list(sections.items())
+
+    def text(row: str, setting: str) -> str:
+        return write(results.cell(row, setting), best[setting] == row)
+
+    if results.tall:
+        for setting in study.settings:
+            words = METRICS[setting.metric].words
+            line = (setting.label.removesuffix(f", {words}"), [text(row.label, setting.label) for row in study.rows])
+            sections.setdefault(words, []).append(line)
+        return sections
+    for row in study.rows:
+        quoted = [quote(column.get(row.label, "")) for column in results.printed.values()]
+        line = (row.label, [text(row.label, setting.label) for setting in study.settings] + quoted)
+        sections.setdefault(row.section, []).append(line)
+    return sections
 
 
 def to_rich(results: Results) -> "Group":
-    """For the terminal: the results, the protocol under them."""
+    """Return the results for the terminal, the protocol under them."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -82,71 +73,59 @@ def to_rich(results: Results) -> "Group":
     shown.add_column("", no_wrap=True)
     for name in header(results):
         shown.add_column(name.replace(", ", "\n").replace(" (", "\n("), justify="right", no_wrap=True)
-    for section, rows in body(
-        results, lambda cell, best: f"[bold]{cell_text(cell)}[/bold]" if best else cell_text(cell)
-    ):
+    sections = body(results, lambda cell, best: f"[bold]{cell_text(cell)}[/bold]" if best else cell_text(cell))
+    for section, lines in sections.items():
         shown.add_row(f"[italic]{section}[/italic]")
-        for label, texts in rows:
+        for label, texts in lines:
             shown.add_row(f"  {label}", *texts)
         shown.add_section()
     return Group(shown, Text("\n".join(f"{name}: {words}" for name, words in results.protocol), style="dim"))
 
 
-def to_markdown(results: Results) -> str:
-    """The results, then the protocol as a list."""
-    return "\n".join([markdown_table(results), "", *protocol_lines(results), ""])
+def markdown(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown, its first column to the left and all others to the right.
+
+    A line of one text is the head of a section.
+
+    >>> print(markdown(["", "mean"], [["*Methods*"], ["ERM", "0.5"]]))
+    | | mean |
+    |---|---:|
+    | *Methods* | |
+    | ERM | 0.5 |
+    """
+    others = len(heads) - 1
+    texts = [f"| {' | '.join(heads)} |".replace("|  |", "| |"), f"|---|{'---:|' * others}"]
+    for line in lines:
+        texts.append(f"| {' | '.join(line)} |" if len(line) > 1 else f"| {line[0]} |{' |' * others}")
+    return "\n".join(texts)
 
 
 def markdown_table(results: Results) -> str:
-    """The results as a table, the best of each column in bold."""
-    names = header(results)
-    lines = [f"| | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
+    """Return the results as a table, the best of each column in bold."""
 
     def write(cell: Cell, best: bool) -> str:
-        text = _plain(cell_text(cell))
+        text = _escaped(cell_text(cell))
         return f"**{text}**" if best else text
 
-    for section, rows in body(results, write):
-        lines.append(f"| *{section}* |{' |' * len(names)}")
-        lines += [f"| {label} | {' | '.join(_marked(texts))} |" for label, texts in rows]
-    return "\n".join(lines)
+    lines: list[list[str]] = []
+    for section, rows in body(results, write, _escaped).items():
+        lines += [[f"*{section}*"], *([label, *texts] for label, texts in rows)]
+    return markdown(["", *header(results)], lines)
 
 
 def protocol_lines(results: Results) -> list[str]:
-    """The protocol as a list in Markdown."""
-    return [f"- {name}: {_plain(words)}" for name, words in results.protocol]
+    """Return the protocol as a list in Markdown."""
+    return [f"- {name}: {_escaped(words)}" for name, words in results.protocol]
 
 
-def _marked(texts: list[str]) -> list[str]:
-    """Stars of quoted cells escaped, those of our own being so already."""
-    return [text if r"\*" in text or text.startswith("**") else _plain(text) for text in texts]
+def to_markdown(results: Results) -> str:
+    """Return the results, then the protocol as a list."""
+    return "\n".join([markdown_table(results), "", *protocol_lines(results), ""])
 
 
-def _plain(text: str) -> str:
+def _escaped(text: str) -> str:
     """Stars that Markdown takes for stars."""
     return text.replace("*", r"\*")
-
-
-def to_latex(results: Results) -> str:
-    """A booktabs table; the protocol stands in comments above it."""
-    names = header(results)
-    lines = [f"% {name}: {words}" for name, words in results.protocol]
-    lines += [r"\begin{tabular}{@{}l" + "r" * len(names) + r"@{}}", r"\toprule"]
-    lines.append(" & ".join(["", *map(_tex, names)]) + r" \\")
-    for section, rows in body(
-        results, lambda cell, best: r"\textbf{" + cell_text(cell) + "}" if best else cell_text(cell)
-    ):
-        lines += [r"\midrule", rf"\multicolumn{{{len(names) + 1}}}{{@{{}}l}}{{\emph{{{_tex(section)}}}}} \\"]
-        lines += [" & ".join([_tex(label), *map(_tex, texts)]) + r" \\" for label, texts in rows]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
-
-
-def _tex(text: str) -> str:
-    for marks in ("***", "**", "*", "+++", "++"):
-        if text.rstrip("}").endswith(marks) and "±" in text:
-            text = text.replace(marks, f"$^{{{marks}}}$")
-            break
-    return text.replace(" ± ", r" $\pm$ ").replace("%", r"\%").replace("_", r"\_").replace("λ", r"$\lambda$")
 
 
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#222}
@@ -157,41 +136,47 @@ div{overflow-x:auto}dt{font-weight:600}dd{margin:0 0 .5rem 1rem}"""
 
 
 def to_html(*by_rule: Results, words: Sequence[str] = ()) -> str:
-    """A page of its own: what is said in words, the results under each rule, the risk at home, the protocol."""
+    """Return a page of its own: the answer in words, the results under each rule, the risk at home, the protocol."""
     main = by_rule[0]
-    parts = [_html_list(words)]
+    parts = [f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in words)}</ul>"] if words else []
     for results in by_rule:
-        words_of = results.rule.words
-        parts += [f"<h2>{escape(words_of[0].upper() + words_of[1:])}</h2>", _html_table(results, _html_cell)]
+        title = results.rule.words[0].upper() + results.rule.words[1:]
+        parts += [f"<h2>{escape(title)}</h2>", _html_table(results, _html_cell)]
     parts += ["<h2>Risk at home</h2><p>On validation rows of the training domains.</p>", _html_table(main, _html_home)]
-    protocol = "".join(f"<dt>{escape(name)}</dt><dd>{escape(said)}</dd>" for name, said in main.protocol)
-    body = "\n".join(part for part in parts if part)
+    terms = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in main.protocol)
+    content = "\n".join(parts)
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(main.title)}</title>'
-        f"<style>{STYLE}</style></head><body><h1>{escape(main.title)}</h1>\n{body}\n<dl>{protocol}</dl></body></html>\n"
+        f"<style>{STYLE}</style></head><body><h1>{escape(main.title)}</h1>\n{content}\n<dl>{terms}</dl></body></html>\n"
     )
-
-
-def _html_list(words: Sequence[str]) -> str:
-    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in words)}</ul>" if words else ""
 
 
 def _html_table(results: Results, write: Write) -> str:
     names = header(results)
-    parts = []
-    for section, rows in body(results, write):
-        parts.append(f'<tr class="section"><th colspan="{len(names) + 1}">{escape(section)}</th></tr>')
-        parts += [
-            f"<tr><td>{escape(label)}</td>{''.join(f'<td>{t}</td>' for t in texts)}</tr>" for label, texts in rows
+    lines = []
+    for section, rows in body(results, write).items():
+        lines.append(f'<tr class="section"><th colspan="{len(names) + 1}">{escape(section)}</th></tr>')
+        lines += [
+            f"<tr><td>{escape(label)}</td>{''.join(f'<td>{text}</td>' for text in texts)}</tr>" for label, texts in rows
         ]
-    heads = "".join(f"<th>{escape(name)}</th>" for name in names)
-    lines = "\n".join(parts)
-    return f"<div><table><thead><tr><th></th>{heads}</tr></thead><tbody>\n{lines}\n</tbody></table></div>"
+    heads = "".join(f"<th>{escape(name)}</th>" for name in ["", *names])
+    content = "\n".join(lines)
+    return f"<div><table><thead><tr>{heads}</tr></thead><tbody>\n{content}\n</tbody></table></div>"
 
 
 def _html_cell(cell: Cell, best: bool) -> str:
-    text = escape(cell_text(cell))
-    note = escape(_note(cell), quote=True)
+    """Return a cell that shows p-values, effect size and what was chosen on hovering."""
+    notes = (
+        []
+        if cell.comparison is None
+        else [
+            f"{name} {'–' if value is None else f'{value:.3g}'}"
+            for name, value in numbers(cell).items()
+            if name not in ("mean", "sd")
+        ]
+    )
+    notes += [f"chosen: {cell.picked}"] if cell.picked else []
+    note, text = escape("; ".join([*notes, *cell.failed]), quote=True), escape(cell_text(cell))
     return f'<span title="{note}">{f"<strong>{text}</strong>" if best else text}</span>'
 
 
@@ -199,40 +184,30 @@ def _html_home(cell: Cell, _: bool) -> str:
     return "–" if math.isnan(cell.validation_risk) else f"{cell.validation_risk:.3g}"
 
 
-def _note(cell: Cell) -> str:
-    """What a reader sees on hovering: p-values, effect size, and what was chosen."""
-    words = []
-    if cell.comparison is not None:
-        words = [f"{name} {_short(value)}" for name, value in numbers(cell).items() if name not in ("mean", "sd")]
-    return "; ".join(words + ([f"chosen: {cell.picked}"] if cell.picked else []) + list(cell.failed))
-
-
-def _short(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3g}"
-
-
 def numbers(cell: Cell) -> dict[str, float | None]:
-    """The cell's statistics by name; None where there is none.
+    """Return the cell's statistics by name; None where there is none.
 
     >>> numbers(Cell({0: 1.0, 1: 2.0}))["mean"]
     1.5
     """
-    found: dict[str, float | None] = {"mean": cell.mean, "sd": cell.deviation, "validation_risk": cell.validation_risk}
-    other = cell.comparison
-    found |= {
-        "difference": None if other is None else other.difference,
-        "p_welch": None if other is None else other.p,
+    other = cell.comparison or Comparison(math.nan, None, None, None)
+    values: dict[str, float | None] = {
+        "mean": cell.mean,
+        "sd": cell.deviation,
+        "validation_risk": cell.validation_risk,
+        "difference": other.difference,
+        "p_welch": other.p,
         "p_corrected": cell.p,
-        "p_paired": None if other is None else other.p_paired,
-        "effect_size": None if other is None else other.effect,
+        "p_paired": other.p_paired,
+        "effect_size": other.effect,
     }
-    return {
-        name: None if value is None or math.isnan(value) else float(f"{value:.5g}") for name, value in found.items()
-    }
+    return {name: None if v is None or math.isnan(v) else float(f"{v:.5g}") for name, v in values.items()}
 
 
 def records(results: Results) -> list[dict[str, Any]]:
-    """A flat line for each cell, every seed's value in it."""
+    """Return a flat line for each cell, every seed's value in it."""
+    study = results.study
+    cells = ((setting, row, results.cell(row.label, setting.label)) for setting in study.settings for row in study.rows)
     return [
         {
             "rule": results.rule.name,
@@ -241,28 +216,36 @@ def records(results: Results) -> list[dict[str, Any]]:
             "setting": setting.label,
             "test_domain": setting.test,
             "metric": setting.metric,
-            "seeds": len(results.cell(row.label, setting.label).values),
-            **numbers(results.cell(row.label, setting.label)),
-            "marks": results.cell(row.label, setting.label).marks,
-            "chosen": results.cell(row.label, setting.label).picked,
-            "values": dict(results.cell(row.label, setting.label).values),
-            "failed": list(results.cell(row.label, setting.label).failed),
+            "seeds": len(cell.values),
+            **numbers(cell),
+            "marks": cell.marks,
+            "chosen": cell.picked,
+            "values": dict(cell.values),
+            "failed": list(cell.failed),
         }
-        for setting in results.study.settings
-        for row in results.study.rows
+        for setting, row, cell in cells
     ]
 
 
 def to_csv(*by_rule: Results) -> str:
-    """One line a cell under each rule, after the protocol as comments."""
+    """Return one line a cell under each rule, after the protocol as comments."""
     lines = [line for results in by_rule for line in records(results)]
-    text = io.StringIO()
-    text.writelines(f"# {name}: {words}\n" for name, words in by_rule[0].protocol)
-    writer = csv.DictWriter(text, fieldnames=list(lines[0]), lineterminator="\n")
-    writer.writeheader()
     for line in lines:
-        values = "; ".join(f"{seed}: {value:g}" for seed, value in line["values"].items())
-        writer.writerow(line | {"values": values, "failed": "; ".join(line["failed"])})
+        line["values"] = "; ".join(f"{seed}: {value:g}" for seed, value in line["values"].items())
+        line["failed"] = "; ".join(line["failed"])
+    comments = (f"# {name}: {words}\n" for name, words in by_rule[0].protocol)
+    return "".join(comments) + csv_text(lines[0], (line.values() for line in lines))
+
+
+def csv_text(heads: Iterable[str], lines: Iterable[Iterable[object]]) -> str:
+    """Return a table as CSV.
+
+    >>> csv_text(["row", "mean"], [["ERM", 0.5]])
+    'row,mean\\nERM,0.5\\n'
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([heads, *lines])
     return text.getvalue()
 
 

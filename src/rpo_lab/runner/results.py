@@ -68,18 +68,11 @@ class Results:
         return len(self.study.settings) > MOST_COLUMNS
 
     def cell(self, row: str, setting: str) -> Cell:
-        """The cell of a row's and a setting's label."""
+        """Return the cell of a row's and a setting's label."""
         return self.cells[row, setting]
 
-    def sections(self) -> dict[str, list[Row]]:
-        """Rows by section, in order."""
-        found: dict[str, list[Row]] = {}
-        for row in self.study.rows:
-            found.setdefault(row.section, []).append(row)
-        return found
-
     def best(self, setting: Setting) -> str:
-        """The ranked row with the best mean."""
+        """Return the ranked row with the best mean."""
         sign = -1 if METRICS[setting.metric].larger_is_better else 1
         ranked = [row.label for row in self.study.rows if row.ranked]
         means = {label: sign * self.cell(label, setting.label).mean for label in ranked}
@@ -88,7 +81,7 @@ class Results:
 
 
 def check_correction(name: str) -> Correction:
-    """The name if it is a correction's, else an error.
+    """Return the name if it is a correction's, else raise an error.
 
     >>> check_correction("holm")
     'holm'
@@ -113,23 +106,15 @@ def make_results(
     cells: dict[tuple[str, str], Cell] = {}
     for setting in study.settings:
         plain = {row.label: _cell(study, records, row, setting, rule) for row in study.rows}
-        reference = plain[study.reference]
-        others = [label for label in plain if label != study.reference]
-        compared = {label: compare(plain[label].values, reference.values) for label in others}
-        p = [compared[label].p for label in others]
-        corrected = dict(zip(others, holm(p) if correction == "holm" else p, strict=True))
-        for label, cell in plain.items():
-            if label == study.reference:
-                cells[label, setting.label] = cell
-                continue
-            worse = (compared[label].difference > 0) != METRICS[setting.metric].larger_is_better
-            sign = stars(corrected[label])
-            cells[label, setting.label] = replace(
-                cell,
-                comparison=compared[label],
-                p=corrected[label],
-                marks=sign if worse else sign.replace("*", "+"),
-            )
+        reference = plain.pop(study.reference)
+        cells[study.reference, setting.label] = reference
+        compared = {label: compare(cell.values, reference.values) for label, cell in plain.items()}
+        p = [comparison.p for comparison in compared.values()]
+        corrected = holm(p) if correction == "holm" else p
+        for (label, comparison), chance in zip(compared.items(), corrected, strict=True):
+            worse = (comparison.difference > 0) != METRICS[setting.metric].larger_is_better
+            marks = stars(chance) if worse else stars(chance).replace("*", "+")
+            cells[label, setting.label] = replace(plain[label], comparison=comparison, p=chance, marks=marks)
     protocol = tuple(describe(study, records, rule, correction))
     return Results(title, study, cells, protocol, rule, printed or {})
 
@@ -161,7 +146,7 @@ def _plain(value: float | str | None) -> str:
 
 
 def describe(study: Study, records: Mapping[str, Record], rule: Rule, correction: Correction) -> list[tuple[str, str]]:
-    """The protocol: everything a reader needs to judge or repeat the results."""
+    """Describe the protocol: everything a reader needs to judge or repeat the results."""
     runs = study.runs()
     failed = sum(records[run.digest].status == "failed" for run in runs)
     training = study.training

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from rpo._cluster.scheduler import reached
+from rpo._cluster.scheduler import check_scheduler
 from rpo._io import Bar, Show
 from rpo._workers import shared
-from rpo.engine.plugins import packed, unpack
+from rpo.engine.plugins import pack_methods, unpack_methods
 from rpo.exceptions import InputError
 from rpo_lab.runner.outside import is_outside
 from rpo_lab.runner.specification import Run, canonical
@@ -39,7 +39,7 @@ class Plan:
         return sum(map(len, self.stacks))
 
     def seconds(self, jobs: int = 1) -> float:
-        """How long the missing runs will take: by what their like took before, else by a training of a few steps."""
+        """Estimate the time of the missing runs: by what their like took before, else by a training of a few steps."""
         known: dict[bytes, list[float]] = {}
         for record in self.done.values():
             known.setdefault(_cost_kind(record.run), []).append(record.seconds)
@@ -114,25 +114,25 @@ def execute(
 
 
 def cluster_at(address: str | None) -> "Cluster | None":
-    """The cluster that was named, if one was; it must answer."""
+    """Return the cluster that was named, if one was; it must answer."""
     if address is None:
         return None
     from rpo_lab.runner.cluster import Cluster
 
-    return Cluster(reached(address))
+    return Cluster(check_scheduler(address))
 
 
 def _results(
     stacks: Sequence[Sequence[Run]], jobs: int, cluster: "Cluster | None", before: Callable[[], None] | None
 ) -> Iterator[list[Record]]:
-    """The records of each stack, in the order in which they come."""
+    """Yield the records of each stack, in the order in which they come."""
     if cluster is not None and stacks:
         from rpo_lab.runner import cluster as dask
 
         yield from dask.results(stacks, cluster)
         return
     threads = torch.get_num_threads()
-    work = run_stack if jobs <= 1 else partial(_work, carried=packed(), before=before)
+    work = run_stack if jobs <= 1 else partial(_work, carried=pack_methods(), before=before)
     try:
         for _, records in shared(work, stacks, jobs):
             yield records
@@ -141,8 +141,8 @@ def _results(
 
 
 def _work(stack: Sequence[Run], carried: bytes, before: Callable[[], None] | None) -> list[Record]:
-    """One stack, by methods and of data of which a worker may not have heard."""
-    unpack(carried)
+    """Do one stack, by methods and of data of which a worker may not have heard."""
+    unpack_methods(carried)
     if before is not None:
         before()
     return run_stack(stack)

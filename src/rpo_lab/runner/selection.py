@@ -48,7 +48,7 @@ RULES = {
 
 
 def get_rule(name: str) -> Rule:
-    """The rule of that name, or an error that lists them.
+    """Return the rule of that name, or raise an error that lists them.
 
     >>> get_rule("irm").words
     'smallest mean IRM penalty on validation rows'
@@ -59,12 +59,12 @@ def get_rule(name: str) -> Rule:
 
 
 def metric_of(record: Record, setting: Setting) -> float | None:
-    """The setting's metric on its one test domain; None if the run failed."""
+    """Return the setting's metric on its one test domain; None if the run failed."""
     return record.measured.test[setting.test][setting.metric] if record.measured else None
 
 
 def choose(rule: Rule, candidates: Sequence[Record], setting: Setting) -> Record | None:
-    """The candidate with the smallest score; the first of equals; the only one; None if all failed.
+    """Return the candidate with the smallest score, the first of equals; the only one; None if all failed.
 
     A candidate that failed is passed over, but the rule that chooses nothing takes the first or none.
     """
@@ -87,13 +87,13 @@ def _score(rule: Rule, record: Record, setting: Setting) -> float | None:
 
 
 def chosen(study: Study, records: Mapping[str, Record], row: Row, setting: Setting, rule: Rule) -> dict[int, Record]:
-    """The record taken for each seed; seeds whose candidates all failed, or are not all known yet, are missing."""
-    found = {}
+    """Return the record taken for each seed; a seed is missing if its candidates all failed or are not all known."""
+    taken = {}
     for seed in study.seeds:
         runs = study.candidates(row, setting, seed)
         if any(run.digest not in records for run in runs):
             continue
         candidates = [records[run.digest] for run in runs]
         if (record := choose(rule, candidates, setting)) is not None:
-            found[seed] = record
-    return found
+            taken[seed] = record
+    return taken

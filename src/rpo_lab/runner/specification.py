@@ -83,7 +83,7 @@ class Run(Frozen):
         return sha256(content)[:20]
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy that does not take the digest along: with another field it is another run."""
+        """Copy without the digest: with another field it is another run."""
         copied = super().model_copy(update=update, deep=deep)
         copied.__dict__.pop("digest", None)
         return copied
@@ -104,7 +104,7 @@ def sha256(value: Any) -> str:
 
 
 def complete(run: Run) -> Run:
-    """The same run with every default and the method's version written out: where one changes, so does the hash.
+    """Write out every default and the method's version: where one changes, so does the hash.
 
     >>> run = complete(Run(data=DataSpec(name="confounded"), method="erm-l2"))
     >>> run.numbers, run.data.options["slopes"]

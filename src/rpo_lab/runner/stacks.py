@@ -25,7 +25,7 @@ from rpo.engine.training import first_stage
 from rpo.functional.penalties import optimal_lambda
 from rpo.methods import Method
 from rpo_lab.runner.metrics import measure, risk_of_domain
-from rpo_lab.runner.outside import REFERENCES, is_outside, versions_of, work_of
+from rpo_lab.runner.outside import REFERENCES, family_of, is_outside
 from rpo_lab.runner.problems import Problem, load, outline
 from rpo_lab.runner.specification import Number, Run, canonical
 from rpo_lab.runner.store import Measured, Record, versions
@@ -55,7 +55,7 @@ class Shape(NamedTuple):
 
     @classmethod
     def of(cls, data: Data) -> "Shape":
-        """The shape of a data set."""
+        """Return the shape of a data set."""
         return cls(data.n_rows, (data.n_domains, data.n_outputs, *data.row_shape))
 
     @property
@@ -122,8 +122,9 @@ def run_stack(runs: Sequence[Run], steps: int | None = None) -> list[Record]:
     `steps` cuts the training short, for estimates of the time.
     """
     if is_outside(runs[0].method):
-        found, more = work_of(runs[0].method)(runs), versions_of(runs[0].method)
-        return [_record(run, outcome, seconds, more) for run, (outcome, seconds) in zip(runs, found, strict=True)]
+        family = family_of(runs[0].method)
+        outcomes, more = family.work(runs), family.versions()
+        return [_record(run, outcome, seconds, more) for run, (outcome, seconds) in zip(runs, outcomes, strict=True)]
     if runs[0].method not in REFERENCES:
         check_same(get_method(runs[0].method), runs[0].source)
     torch.set_num_threads(1)
@@ -149,7 +150,7 @@ def _record(
 
 
 def _without(place: int, data: Data) -> list[Model]:
-    """A model for each domain left out: on the rows of the others, which keep their numbers."""
+    """Return a model for each domain left out: on the rows of the others, which keep their numbers."""
     models = []
     for e in range(data.n_domains):
         kept = data.domain != e
@@ -174,7 +175,7 @@ def _trained(runs: Sequence[Run], steps: int | None) -> list[Measured | str]:
 
 
 def _left_out(runs: Sequence[Run], problems: Sequence[Problem], steps: int | None) -> list[list[float | None] | None]:
-    """For each run, the risk on each domain of the model trained without it."""
+    """Return for each run the risk on each domain of the model trained without it."""
     models = [model for place, problem in enumerate(problems) for model in _without(place, problem.train)]
     # There are more of them than runs: as many stacks, all alike, as keep within the size of one.
     parts = -(-len(models) // min(Shape.of(model.data).together for model in models))
@@ -192,7 +193,7 @@ def _left_out(runs: Sequence[Run], problems: Sequence[Problem], steps: int | Non
 
 
 def _fit(runs: Sequence[Run], models: Sequence[Model], steps: int | None) -> Trained:
-    """All models of one stack, trained at once."""
+    """Train all models of one stack at once."""
     first = runs[0]
     data = stack_data([model.data for model in models])
     numbers = {name: [_number(runs[model.run].numbers[name], model.data) for model in models] for name in first.numbers}
@@ -243,7 +244,7 @@ def _by_domain(trained: Trained, model: int, data: Data) -> Tensor:
 
 
 def _number(value: Number, data: Data) -> float:
-    """A hyper-parameter for the engine: by formula from the model's own data, NaN if left to the method."""
+    """Return a hyper-parameter for the engine: by formula from the model's own data, NaN if left to the method."""
     if value == "formula":
         return optimal_lambda(data.size(1)[0].numpy())
     return float("nan") if value is None else float(value)
@@ -273,8 +274,10 @@ def first_of(
     numbers: Mapping[str, Sequence[float]],
     config: Config,
 ) -> State | None:
-    """What the first stage of a stack gives, that of each model trained once, in this stack or an earlier one; None if
-    the method has one stage only. There is a run and a domain left out, or none, for each model."""
+    """Return the first stage of a stack, each model's trained once; None if the method has one stage only.
+
+    It may have been trained in an earlier stack. There is a run and a domain left out, or none, for each model.
+    """
     method = get_method(runs[0].method)
     if method.first_stage is None:
         return None
@@ -314,6 +317,6 @@ def _forget(used: Sequence[bytes]) -> None:
 
 
 def _seen(run: Run, method: Method) -> list[Any]:
-    """All of a run that its first stage looks at."""
+    """Return all of a run that its first stage looks at."""
     values = [{n: v for n, v in some.items() if n not in method.later} for some in (run.numbers, run.options)]
     return [*values, run.model_dump(mode="json", include={"data", "seed", "training"})]

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
+from typing import TypeVar
 
 from pydantic import JsonValue
 
@@ -58,15 +59,15 @@ class Study:
     leave_one_out: bool = False
 
     def candidates(self, row: Row, setting: Setting, seed: int) -> list[Run]:
-        """The runs of one cell and seed, in the order of the grid."""
+        """Return the runs of one cell and seed, in the order of the grid."""
         return self._candidates[row.label, setting.label, seed]
 
     def cells(self) -> Iterator[tuple[Row, Setting]]:
-        """Every row in every setting."""
+        """Return every row in every setting."""
         return ((row, setting) for setting in self.settings for row in self.rows)
 
     def runs(self) -> list[Run]:
-        """Every run once, whatever the number of cells that use it."""
+        """Return every run once, whatever the number of cells that use it."""
         return list(self._runs.values())
 
     @cached_property
@@ -111,12 +112,15 @@ class Profile:
     """How many entries of each grid are tried; None for all."""
 
     def cut(self, rows: tuple[Row, ...]) -> tuple[Row, ...]:
-        """The rows with as many entries of each grid as the profile has."""
+        """Return the rows with as many entries of each grid as the profile has."""
         return tuple(replace(row, grid=row.grid[: self.grid]) for row in rows)
 
 
-def get_profile(profiles: Mapping[str, Profile], name: str, seeds: int | None = None) -> Profile:
-    """The profile of that name, with another number of seeds if asked.
+AnyProfile = TypeVar("AnyProfile")  # a dataclass that has `seeds`
+
+
+def get_profile(profiles: Mapping[str, AnyProfile], name: str, seeds: int | None = None) -> AnyProfile:
+    """Return the profile of that name, with another number of seeds if asked.
 
     >>> get_profile({"quick": Profile(seeds=3, steps=10)}, "quick", seeds=5).seeds
     5
@@ -125,11 +129,11 @@ def get_profile(profiles: Mapping[str, Profile], name: str, seeds: int | None = 
         raise InputError(f"profile must be one of {', '.join(profiles)}, got {name!r}")
     if seeds is not None and seeds < 2:
         raise InputError(f"seeds must be at least 2 (a standard deviation needs two values), got {seeds}")
-    return profiles[name] if seeds is None else replace(profiles[name], seeds=seeds)
+    return profiles[name] if seeds is None else replace(profiles[name], seeds=seeds)  # type: ignore[type-var]
 
 
 def grid(fixed: Mapping[str, Number] | None = None, **tried: tuple[float, ...]) -> tuple[dict[str, Number], ...]:
-    """Every combination of the values tried, each with the fixed ones; the first is the default.
+    """Return every combination of the values tried, each with the fixed ones; the first is the default.
 
     >>> grid({"lam": "formula"}, eta=(100.0, 1.0))
     ({'lam': 'formula', 'eta': 100.0}, {'lam': 'formula', 'eta': 1.0})

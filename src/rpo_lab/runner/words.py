@@ -9,7 +9,7 @@ from rpo_lab.runner.study import Setting
 
 
 def ranking(results: Results, setting: Setting, section: str) -> str:
-    """The reference row against the best row of a section, and how many of them it beats for sure."""
+    """Compare the reference row with the best row of a section, and count the rows that it beats for sure."""
     rows = (row.label for row in results.study.rows if row.section == section)
     others = [label for label in rows if results.cell(label, setting.label).values]
     metric, name = METRICS[setting.metric], results.study.reference
@@ -29,7 +29,7 @@ def ranking(results: Results, setting: Setting, section: str) -> str:
 
 
 def across(results: Results, section: str) -> str:
-    """In how many settings the reference row is the best, and how often it beats or is beaten by each other."""
+    """Count the settings in which the reference row is the best, and beats or is beaten by each other row."""
     settings, name = results.study.settings, results.study.reference
     best = sum(results.best(setting) == name for setting in settings)
     parts = []
@@ -45,10 +45,10 @@ def across(results: Results, section: str) -> str:
 
 
 def controls(results: Results, what: str, same: Iterable[str], own: Iterable[str]) -> str:
-    """Where the reference differs from its controls, by Welch's test and by the paired one, which sees smaller
-    differences since the seeds are shared; and what is left of that after a correction for so many comparisons.
+    """Say where the reference differs from its controls, and what is left of that after Holm's correction.
 
-    `what` names them; `own` are its own penalties dealt out otherwise. Of many settings it says how many, not which.
+    By Welch's test and by the paired one, which sees smaller differences since the seeds are shared. `what` names
+    them; `own` are its own penalties dealt out otherwise. Of many settings it says how many, not which.
     """
     same, own = list(same), list(own)
     every = [(label, s, results.cell(label, s.label)) for label in (*same, *own) for s in results.study.settings]
@@ -56,9 +56,9 @@ def controls(results: Results, what: str, same: Iterable[str], own: Iterable[str
     paired = [None if cell.comparison is None else cell.comparison.p_paired for *_, cell in every]
     words, better = [], set()
     for test, p in (("Welch's", [cell.p for *_, cell in every]), ("the paired", paired)):
-        found = _significant(every, p)
-        words.append(f"{len(found)} by {test} test{_which(results, found) if found else ''}")
-        better |= {setting.label for label, setting, cell, _ in found if label in own and is_worse(cell, setting)}
+        differing = _significant(every, p)
+        words.append(f"{len(differing)} by {test} test{_which(results, differing) if differing else ''}")
+        better |= {setting.label for label, setting, cell, _ in differing if label in own and is_worse(cell, setting)}
     left = _significant(every, holm(paired))
     line = (
         f"Controls ({what}): of {len(every)} comparisons, {name} differs with p < {SURE} in {'; '.join(words)}. "
@@ -78,28 +78,28 @@ Found = tuple[str, Setting, Cell, float]
 
 
 def _significant(every: Sequence[Compared], p: Sequence[float | None]) -> list[Found]:
-    return [(*one, value) for one, value in zip(every, p, strict=True) if value is not None and value < SURE]
+    return [(*place, value) for place, value in zip(every, p, strict=True) if value is not None and value < SURE]
 
 
-def _which(results: Results, found: Sequence[Found]) -> str:
-    """Of many settings in how many the reference is better and worse; of few which they are."""
+def _which(results: Results, differing: Sequence[Found]) -> str:
+    """Name the settings, or, of many, count those in which the reference is better and worse."""
     if not results.tall:
-        return _named(results, found)
-    better = sum(is_worse(cell, setting) for _, setting, cell, _ in found)
-    return f" (better in {better}, worse in {len(found) - better})"
+        return _named(results, differing)
+    better = sum(is_worse(cell, setting) for _, setting, cell, _ in differing)
+    return f" (better in {better}, worse in {len(differing) - better})"
 
 
-def _named(results: Results, found: Sequence[Found]) -> str:
-    own = {setting.label: results.cell(results.study.reference, setting.label).mean for _, setting, *_ in found}
+def _named(results: Results, differing: Sequence[Found]) -> str:
+    own = {setting.label: results.cell(results.study.reference, setting.label).mean for _, setting, *_ in differing}
     parts = []
-    for label, setting, cell, p in found:
+    for label, setting, cell, p in differing:
         text = METRICS[setting.metric].text
         parts.append(f"{label} on {setting.label} ({text(cell.mean)} against {text(own[setting.label])}, p = {p:.2g})")
     return f": {', '.join(parts)}"
 
 
 def is_worse(cell: Cell, setting: Setting) -> bool:
-    """Whether a cell's mean is worse than the reference's."""
+    """Return whether a cell's mean is worse than the reference's."""
     difference = cell.comparison.difference if cell.comparison else 0.0
     return difference < 0 if METRICS[setting.metric].larger_is_better else difference > 0
 

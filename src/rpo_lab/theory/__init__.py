@@ -7,7 +7,7 @@ Problems live in :mod:`rpo_lab.theory.problems`; tables in :mod:`rpo_lab.theory.
 from rpo_lab.theory import problems
 from rpo_lab.theory.montecarlo import Simulation, monte_carlo
 from rpo_lab.theory.optimal import optimal_lambda, optimal_rho, proposition_1
-from rpo_lab.theory.problem import Problem, make_problem
+from rpo_lab.theory.problems import Problem, make_problem
 from rpo_lab.theory.risk import Risk, exact_risk, expected_risk
 from rpo_lab.theory.solver import Solution, solve_1d
 

@@ -1,84 +1,42 @@
-"""The tables of `rpo theory`: the theorem, the best λ, and what the penalties are worth, problem by problem."""
+"""The tables of `rpo theory` (the theorem, the best λ, what the penalties are worth), and what they say in words."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rpo_lab.theory.montecarlo import monte_carlo
 from rpo_lab.theory.optimal import Form, best_lambda, optimal_lambda, optimal_rho, proposition_1, weight_of
-from rpo_lab.theory.problem import Array, Problem
+from rpo_lab.theory.problems import Array, Problem
 from rpo_lab.theory.risk import exact_risk, expected_risk
 
 NOTHING = 1e-20
 """A bias² below this is rounding: no relative error is printed for it."""
 
+WITHIN = 2.0  # standard errors
+LEVEL = 0.005  # changes of the risk that are smaller count as none
+
 COUNTS = (1e3, 1e4, 1e5, 1e6)
 """Sample sizes over which the slope of the best λ is fitted."""
 
-
-@dataclass(frozen=True)
-class TheoremRow:
-    """One quantity (bias², variance or risk) four ways.
-
-    The errors of the printed and corrected theorem are relative to the exact solver; how far Monte-Carlo lies from it
-    is counted in standard errors.
-    """
-
-    problem: str
-    eta: float
-    lam: float
-    quantity: str
-    printed: float | None
-    corrected: float
-    exact: float
-    monte_carlo: float
-    monte_carlo_se: float
-    printed_error: float | None
-    corrected_error: float | None
-    monte_carlo_deviation: float | None
+Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class LambdaRow:
-    """The best λ three ways, what the printed and derived ones cost, and d log λ / d log N of the best one."""
+def theorem_rows(problem: Problem, eta: float, lam: float, *, repetitions: int = 400, seed: int = 0) -> list[Row]:
+    """Compute bias², variance and risk by Theorem 1 as printed and corrected, the exact solver and Monte-Carlo (ρ = 1).
 
-    problem: str
-    printed: float
-    derived: float
-    best: float
-    printed_excess: float
-    derived_excess: float
-    slope: float
-
-
-@dataclass(frozen=True)
-class SchemeRow:
-    """The risk of a choice of penalties relative to uniform ones, each at its own best λ."""
-
-    problem: str
-    penalty: str
-    scheme: str
-    lam: float
-    change: float
-    monte_carlo_change: float
-    monte_carlo_se: float
-
-
-def theorem_rows(
-    problem: Problem, eta: float, lam: float, *, repetitions: int = 400, seed: int = 0
-) -> list[TheoremRow]:
-    """Theorem 1 as printed and as corrected, the exact solver and Monte-Carlo, for ρ = 1.
-
-    The printed theorem divides by η and is left out for η = 0.
+    The errors of both theorems are relative to the exact solver; the deviation of Monte-Carlo from it is in standard
+    errors. The printed theorem divides by η and is left out for η = 0.
 
     Example:
         >>> from rpo_lab.theory import problems
         >>> rows = theorem_rows(problems.get("cosine", nodes=201), 1.0, 1e-3, repetitions=20)
-        >>> [row.quantity for row in rows]
+        >>> [row["quantity"] for row in rows]
         ['bias²', 'variance', 'risk']
-        >>> 2.7 < rows[1].printed_error < 3.1  # the printed variance is four times the true one
+        >>> 2.7 < rows[1]["printed_error"] < 3.1  # the printed variance is four times the true one
         True
     """
     printed = expected_risk(problem, eta, lam, 1.0, variant="paper") if eta > 0 else None
@@ -91,31 +49,33 @@ def theorem_rows(
         values = [None if risk is None else float(getattr(risk, name)) for risk in (printed, corrected)]
         errors = [None if v is None or truth < NOTHING else v / truth - 1 for v in values]
         rows.append(
-            TheoremRow(
-                problem=problem.name,
-                eta=eta,
-                lam=lam,
-                quantity=quantity,
-                printed=values[0],
-                corrected=float(getattr(corrected, name)),
-                exact=truth,
-                monte_carlo=sampled,
-                monte_carlo_se=spread,
-                printed_error=errors[0],
-                corrected_error=errors[1],
-                monte_carlo_deviation=(sampled - truth) / spread if spread > 0 else None,
-            )
+            {
+                "problem": problem.name,
+                "eta": eta,
+                "lam": lam,
+                "quantity": quantity,
+                "printed": values[0],
+                "corrected": float(getattr(corrected, name)),
+                "exact": truth,
+                "monte_carlo": sampled,
+                "monte_carlo_se": spread,
+                "printed_error": errors[0],
+                "corrected_error": errors[1],
+                "monte_carlo_deviation": (sampled - truth) / spread if spread > 0 else None,
+            }
         )
     return rows
 
 
-def lambda_rows(problem: Problem, *, counts: Sequence[float] = COUNTS) -> list[LambdaRow]:
-    """λ as printed, as derived and at the numerical optimum (η = 0, ρ = 1); nothing for a constant truth.
+def lambda_rows(problem: Problem, *, counts: Sequence[float] = COUNTS) -> list[Row]:
+    """Compute λ as printed, as derived and at the numerical optimum (η = 0, ρ = 1); nothing for a constant truth.
+
+    Excess is the risk above that at the optimum, slope is d log λ / d log N of the optimum.
 
     Example:
         >>> from rpo_lab.theory import problems
         >>> (row,) = lambda_rows(problems.get("cosine", nodes=501))
-        >>> round(row.slope, 1), row.derived_excess < 0.01
+        >>> round(row["slope"], 1), row["derived_excess"] < 0.01
         (-0.4, True)
         >>> lambda_rows(problems.get("constant"))
         []
@@ -129,20 +89,20 @@ def lambda_rows(problem: Problem, *, counts: Sequence[float] = COUNTS) -> list[L
         for count in counts
     ]
     return [
-        LambdaRow(
-            problem=problem.name,
-            printed=printed,
-            derived=derived,
-            best=best,
-            printed_excess=exact_risk(problem, 0.0, printed, 1.0).risk / lowest - 1,
-            derived_excess=exact_risk(problem, 0.0, derived, 1.0).risk / lowest - 1,
-            slope=float(np.polyfit(np.log(counts), np.log(along), 1)[0]),
-        )
+        {
+            "problem": problem.name,
+            "printed": printed,
+            "derived": derived,
+            "best": best,
+            "printed_excess": exact_risk(problem, 0.0, printed, 1.0).risk / lowest - 1,
+            "derived_excess": exact_risk(problem, 0.0, derived, 1.0).risk / lowest - 1,
+            "slope": float(np.polyfit(np.log(counts), np.log(along), 1)[0]),
+        }
     ]
 
 
 def groups_differ(problem: Problem) -> bool:
-    """Whether the density or the noise of some domain differs along x, so that there is something for ρ to do.
+    """Check whether the density or the noise of some domain differs along x, so that there is something for ρ to do.
 
     Example:
         >>> from rpo_lab.theory import problems
@@ -152,13 +112,15 @@ def groups_differ(problem: Problem) -> bool:
     return bool(np.ptp(problem.noise, axis=1).any() or (np.ptp(problem.density, axis=1) > 1e-9).any())
 
 
-def rho_rows(problem: Problem, *, repetitions: int = 400, seed: int = 0) -> list[SchemeRow]:
-    """What ρ printed, derived and numerical are worth against ρ = 1 in the same form, without IRM.
+def rho_rows(problem: Problem, *, repetitions: int = 400, seed: int = 0) -> list[Row]:
+    """Compare the risk of ρ printed, derived and numerical with that of ρ = 1 in the same form, without IRM.
+
+    Each is at its own best λ.
 
     Example:
         >>> from rpo_lab.theory import problems
         >>> rows = rho_rows(problems.get("noise-only", nodes=401), repetitions=20)
-        >>> rows[0].scheme, rows[0].change < -0.12
+        >>> rows[0]["scheme"], rows[0]["change"] < -0.12
         ('printed, integral', True)
     """
     forms: tuple[Form, ...] = ("integral", "sample")
@@ -176,13 +138,15 @@ def rho_rows(problem: Problem, *, repetitions: int = 400, seed: int = 0) -> list
     return rows
 
 
-def eta_rows(problem: Problem, *, repetitions: int = 400, seed: int = 0) -> list[SchemeRow]:
-    """What no IRM, η* scaled to mean one, and η* as printed are worth against η = 1, for ρ = 1.
+def eta_rows(problem: Problem, *, repetitions: int = 400, seed: int = 0) -> list[Row]:
+    """Compare the risk of no IRM, η* scaled to mean one, and η* as printed with that of η = 1, for ρ = 1.
+
+    Each is at its own best λ.
 
     Example:
         >>> from rpo_lab.theory import problems
         >>> rows = eta_rows(problems.get("bad-second-domain", nodes=401), repetitions=20)
-        >>> [(row.scheme, row.change < 0) for row in rows]
+        >>> [(row["scheme"], row["change"] < 0) for row in rows]
         [('none', True), ('printed, mean one', True), ('printed, raw', False)]
     """
     eta = proposition_1(problem).eta
@@ -201,7 +165,7 @@ def _schemes(
     schemes: Mapping[str, tuple[ArrayLike, ArrayLike]],
     repetitions: int,
     seed: int,
-) -> list[SchemeRow]:
+) -> list[Row]:
     def at_best(eta: ArrayLike, rho: ArrayLike) -> tuple[float, float, Array]:
         lam, risk = best_lambda(lambda value: exact_risk(problem, eta, value, rho))
         # The same seed, so the same noise, for every scheme: the differences are paired.
@@ -215,14 +179,73 @@ def _schemes(
         # Standard error of a ratio of paired means, to first order.
         spread = (losses - ratio * reference_losses).std(ddof=1) / reference_losses.mean()
         rows.append(
-            SchemeRow(
-                problem=problem.name,
-                penalty=penalty,
-                scheme=name,
-                lam=lam,
-                change=risk / reference - 1,
-                monte_carlo_change=float(ratio - 1),
-                monte_carlo_se=float(spread / np.sqrt(repetitions)),
-            )
+            {
+                "problem": problem.name,
+                "penalty": penalty,
+                "scheme": name,
+                "lam": lam,
+                "change": risk / reference - 1,
+                "monte_carlo_change": float(ratio - 1),
+                "monte_carlo_se": float(spread / np.sqrt(repetitions)),
+            }
         )
     return rows
+
+
+def conclusions(tables: Mapping[str, Sequence[Row]]) -> list[str]:
+    """Return a sentence or two for each table; none for an empty one."""
+    theorem, lambdas, rho, eta = (tables.get(name, ()) for name in ("theorem", "lambda", "rho", "eta"))
+    errors = [_errors(theorem, quantity) for quantity in ("bias²", "variance", "risk")]
+    lines = [*errors, _simulated(theorem), _lambda(lambdas), *_summaries("ρ", rho), *_summaries("η", eta)]
+    return [line for line in lines if line]
+
+
+def _numbers(rows: Iterable[Row], name: str) -> list[float]:
+    return [float(value) for row in rows if isinstance(value := row[name], float | int)]
+
+
+def _span(values: Sequence[float]) -> str:
+    ends = [f"{value:+.1%}" for value in (min(values), max(values))]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+def _errors(rows: Sequence[Row], quantity: str) -> str:
+    chosen = [row for row in rows if row["quantity"] == quantity]
+    errors = {name: _numbers(chosen, f"{name}_error") for name in ("printed", "corrected")}
+    parts = [f"as {name} {_span(known)} (median {median(known):+.1%})" for name, known in errors.items() if known]
+    return f"Theorem 1, {quantity} compared with the exact solver: {', '.join(parts)}." if parts else ""
+
+
+def _simulated(rows: Sequence[Row]) -> str:
+    known = [abs(value) for value in _numbers(rows, "monte_carlo_deviation")]
+    if not known:
+        return ""
+    near = sum(value <= WITHIN for value in known)
+    return (
+        f"Monte Carlo is within {WITHIN:g} standard errors of the exact solver in {near} of {len(known)} figures, "
+        f"at most {max(known):.1f} away."
+    )
+
+
+def _lambda(rows: Sequence[Row]) -> str:
+    if not rows:
+        return ""
+    times = [p / b for p, b in zip(_numbers(rows, "printed"), _numbers(rows, "best"), strict=True)]
+    return (
+        f"λ: the printed formula gives {min(times):.3g} to {max(times):.3g} times the best λ, and a risk "
+        f"{_span(_numbers(rows, 'printed_excess'))} above the best one; the derived formula "
+        f"{_span(_numbers(rows, 'derived_excess'))}."
+    )
+
+
+def _summaries(penalty: str, rows: Sequence[Row]) -> list[str]:
+    """Count for each scheme the problems whose risk it lowers or raises, with the range of the changes."""
+    lines = []
+    for scheme in dict.fromkeys(str(row["scheme"]) for row in rows):
+        changes = _numbers([row for row in rows if row["scheme"] == scheme], "change")
+        lower, higher = (sum(sign * change > LEVEL for change in changes) for sign in (-1, 1))
+        lines.append(
+            f"{penalty}, {scheme}: a lower risk than uniform penalties in {lower} of {len(changes)} problems, "
+            f"a higher one in {higher} ({_span(changes)})."
+        )
+    return lines

@@ -1,6 +1,6 @@
 """The figures of `rpo theory`: profiles, risk against λ, and the choices of ρ."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rpo_lab.runner.drawing import WIDTH, name_lines, save
 from rpo_lab.theory.montecarlo import monte_carlo
 from rpo_lab.theory.optimal import optimal_lambda, optimal_rho
-from rpo_lab.theory.problem import Problem
+from rpo_lab.theory.problems import Problem
 from rpo_lab.theory.risk import Risk, exact_risk, expected_risk
 
 PRINTED, CORRECTED, EXACT, SIMULATED = "#c1440e", "#1f7fd0", "#222222", "#757b84"
@@ -22,12 +22,17 @@ STYLES: dict[str, dict[str, Any]] = {
     "exact": {"color": EXACT, "linewidth": 3.0},
     "corrected": {"color": CORRECTED, "linewidth": 1.6, "linestyle": "--"},
 }
+FIGURES = {
+    "profiles": "bias and variance along x: printed, corrected, exact solver, Monte Carlo",
+    "lambda": "risk as a function of λ, with the printed and the derived λ",
+    "rho": "density and noise; ρ printed, derived and at the numerical optimum",
+}
 POINTS = 250
 """Points drawn of every curve, which keeps the files small."""
 
 
 def profiles(problem: Problem, eta: float, lam: float, *, repetitions: int = 400, seed: int = 0) -> Figure:
-    """Bias and variance against x: printed, corrected, exact solver, and Monte-Carlo with two standard errors.
+    """Draw bias and variance against x: printed, corrected, exact, and Monte-Carlo with two standard errors.
 
     Example:
         >>> from rpo_lab.theory import problems
@@ -58,7 +63,7 @@ def profiles(problem: Problem, eta: float, lam: float, *, repetitions: int = 400
 
 
 def risk_against_lambda(problem: Problem, eta: float) -> Figure:
-    """R(f̂) against λ: printed, corrected and exact, with the λ that is printed, derived and best.
+    """Draw R(f̂) against λ: printed, corrected and exact, with the λ that is printed, derived and best.
 
     Example:
         >>> from rpo_lab.theory import problems
@@ -87,7 +92,7 @@ def risk_against_lambda(problem: Problem, eta: float) -> Figure:
 
 
 def rho_choices(problem: Problem) -> Figure:
-    """Left: density and noise; right: ρ of the integral form printed, derived, and at the numerical optimum.
+    """Draw density and noise, and beside them ρ of the integral form printed, derived, and at the numerical optimum.
 
     Example:
         >>> from rpo_lab.theory import problems
@@ -145,8 +150,26 @@ def write(
         yield from save(draw(), out, f"{problem.name}-{name}", kinds=["svg"])
 
 
+def index(figures: Sequence[Path]) -> list[tuple[Path, str]]:
+    """Describe each figure.
+
+    >>> index([Path("out/cosine-rho.svg")])[0][1]
+    'cosine: density and noise; ρ printed, derived and at the numerical optimum'
+    """
+    names = [path.stem.rpartition("-") for path in figures]
+    return [(path, f"{problem}: {FIGURES[kind]}") for path, (problem, _, kind) in zip(figures, names, strict=True)]
+
+
+def page(lines: Sequence[str], figures: Sequence[Path], *, eta: float, lam: float) -> str:
+    """Write the conclusions and the figures as a page in the folder of the figures."""
+    shown = [f"## {words}\n\n![{words}]({path.name})" for path, words in index(figures)]
+    drawn = f"Bias, variance and risk are drawn at η = {eta:g}; bias and variance at λ = {lam:g}."
+    title = "# Theorem 1 and Proposition 1, checked"
+    return "\n\n".join([title, "\n".join(f"- {line}" for line in lines), drawn, *shown, ""])
+
+
 def _three_ways(problem: Problem, eta: float, lam: float) -> dict[str, Risk]:
-    """In the order of drawing: the dashes of the corrected curve lie on the exact one."""
+    """Return the risks in the order of drawing: the dashes of the corrected curve lie on the exact one."""
     return {
         "printed": expected_risk(problem, eta, lam, 1.0, variant="paper"),
         "exact": exact_risk(problem, eta, lam, 1.0),
@@ -165,5 +188,5 @@ def _canvas(panels: int) -> tuple[Figure, list[Axes]]:
 
 
 def _thin(problem: Problem) -> NDArray[np.intp]:
-    """Indices of the nodes that are drawn: both ends, and equally many between."""
+    """Return the indices of the nodes that are drawn: both ends, and evenly many between."""
     return np.unique(np.linspace(0, len(problem.x) - 1, POINTS).astype(np.intp))

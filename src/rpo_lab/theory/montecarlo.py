@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from rpo.exceptions import InputError
 from rpo_lab.theory import tridiagonal
-from rpo_lab.theory.problem import Array, Problem
+from rpo_lab.theory.problems import Array, Problem
 from rpo_lab.theory.solver import Functional, make_functional, solve_1d
 
 STACK = 30_000
@@ -57,7 +57,9 @@ class Simulation:
 
 
 def draw_labels(problem: Problem, repetitions: int, rng: np.random.Generator) -> Array:
-    """y_e(x_i) = f_*(x_i) + N(0, σ_e²/(N_e r_e w_i)): the mean label of the samples at a node, of shape (E, B, n).
+    """Draw the mean label of the samples at each node, of shape (E, B, n).
+
+        y_e(x_i) = f_*(x_i) + N(0, σ_e²/(N_e r_e w_i))
 
     Example:
         >>> from rpo_lab.theory import problems
@@ -80,7 +82,7 @@ def monte_carlo(
     repetitions: int = 200,
     seed: int = 0,
 ) -> Simulation:
-    r"""E[f̂] − f_*, Var[f̂] and R(f̂) = E ∫ (f̂ − f_*)² (Eq. 3) over draws of the noise.
+    r"""Estimate E[f̂] − f_*, Var[f̂] and R(f̂) = E ∫ (f̂ − f_*)² (Eq. 3) over draws of the noise.
 
     Every repetition minimises the full functional of Eq. 1 on its own noisy labels.
 
@@ -116,7 +118,7 @@ def monte_carlo(
 def solve_many(
     problem: Problem, eta: ArrayLike, lam: float, rho: ArrayLike, y: Array, *, start: Array | None = None
 ) -> tuple[Array, int]:
-    r"""The minimisers of Eq. 1 for stacked labels y of shape (E, B, n): f of shape (B, n), and how many failed.
+    r"""Minimise Eq. 1 for stacked labels y of shape (E, B, n); return f of shape (B, n), and how many failed.
 
     Only E numbers for each repetition are nonlinear, the pulls p_e = 2 η_e G_e: at a stationary point
 
@@ -155,12 +157,12 @@ def solve_many(
 
 
 def _limit(problem: Problem) -> float:
-    """How far f may be from settled."""
+    """Return how far f may be from settled."""
     return SETTLED * float(np.abs(problem.truth).max())
 
 
 def _noiseless(problem: Problem, functional: Functional) -> Array:
-    """The pulls where labels are the truth, of shape (1, E)."""
+    """Compute the pulls where labels are the truth, of shape (1, E)."""
     truth = (problem.mass * problem.truth)[:, None]
     _, pull, _ = _held(functional, truth, np.zeros((1, problem.domains)), _limit(problem))
     return _positive(pull, problem.mass)
@@ -169,7 +171,7 @@ def _noiseless(problem: Problem, functional: Functional) -> Array:
 def _held(
     functional: Functional, labels: Array, anchor: Array, limit: float, near: float = np.inf
 ) -> tuple[Array, Array, Array]:
-    """Newton steps on the pulls with T held at the anchor: f, the pulls, and about how far f still is from settled.
+    """Take Newton steps on the pulls with T held at the anchor; return f, the pulls, and how far f is from settled.
 
     The anchor is each repetition's own or one for all. Stops early where f has settled, and where the pulls go further
     than `near` from the anchor, for the matrix held is then a poor one.
@@ -202,7 +204,7 @@ def _held(
 
 
 def _positive(pull: Array, mass: Array) -> Array:
-    """The pulls, made smaller where Σ_e (1 + 2 p_e) r_e would fall below r/5 somewhere, so that T stays positive."""
+    """Make pulls smaller where Σ_e (1 + 2 p_e) r_e would fall below r/5 somewhere, so that T stays positive."""
     if pull.min() >= -0.4:  # then it is so everywhere, and the profiles need not be made
         return pull
     lowest = (2 * pull @ mass / mass.sum(0)).min(1, keepdims=True)
@@ -210,7 +212,7 @@ def _positive(pull: Array, mass: Array) -> Array:
 
 
 def _block_factor(functional: Functional, pull: Array) -> tridiagonal.Factor:
-    """T(pull_b) for every repetition b, as the blocks of one tridiagonal matrix."""
+    """Factorise T(pull_b) for every repetition b, as the blocks of one tridiagonal matrix."""
     ends = np.pad(functional.spring, 1)
     diagonal = (1 + 2 * pull) @ functional.mass + (ends[1:] + ends[:-1])
     factor = tridiagonal.factorise(diagonal.ravel(), -np.tile(ends[1:], len(pull))[:-1])
@@ -220,22 +222,22 @@ def _block_factor(functional: Functional, pull: Array) -> tridiagonal.Factor:
 
 
 def _block_solve(factor: tridiagonal.Factor, b: Array, *, overwrite: bool = False) -> Array:
-    """T(pull_b)⁻¹ b for b of shape (B, n) or (m, B, n)."""
+    """Compute T(pull_b)⁻¹ b for b of shape (B, n) or (m, B, n)."""
     return tridiagonal.solve(factor, b.reshape(-1, len(factor.d)), overwrite=overwrite).reshape(b.shape)
 
 
 def _weighted(coefficients: Array, labels: Array) -> Array:
-    """Σ_e coefficients_be labels_eb, of shape (B, n)."""
+    """Compute Σ_e coefficients_be labels_eb, of shape (B, n)."""
     return np.asarray(np.einsum("be,ebn->bn", coefficients, labels), dtype=np.float64)
 
 
 def _dummy_gradients(mass: Array, labels: Array, f: Array) -> Array:
-    """G_e = 2 ∫ r_e (f − y_e) f for every repetition, of shape (B, E)."""
+    """Compute G_e = 2 ∫ r_e (f − y_e) f for every repetition, of shape (B, E)."""
     return np.asarray(2 * ((f * f) @ mass.T - np.einsum("ebn,bn->be", labels, f)), dtype=np.float64)
 
 
 def _summarise(problem: Problem, errors: Array, failed: int) -> Simulation:
-    """The averages; `errors` is used up."""
+    """Average over repetitions; `errors` is used up."""
     repetitions = len(errors)
     bias = errors.mean(0)
     centred = np.subtract(errors, bias, out=errors)

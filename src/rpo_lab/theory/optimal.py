@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq, minimize, minimize_scalar
 
 from rpo.exceptions import InputError
-from rpo_lab.theory.problem import Array, Problem, penalties
+from rpo_lab.theory.problems import Array, Problem, penalties
 from rpo_lab.theory.risk import Risk, exact_risk, leading_order
 
 if TYPE_CHECKING:
@@ -23,7 +23,9 @@ _SEARCH = (float(np.log(1e-8)), 0.0)
 
 
 def proposition_1(problem: Problem) -> "Penalties":
-    r"""ρ_k = 4^(−2/5) Σ_e (σ_ek/r̂_ek)^(4/5),  η_e = N_e 4^(−7/5) / Σ_k (σ_ek/r̂_ek)^(4/5),  λ = (Σ_e 1/N_e)^(2/5).
+    r"""Compute the penalties of Proposition 1.
+
+        ρ_k = 4^(−2/5) Σ_e (σ_ek/r̂_ek)^(4/5),  η_e = N_e 4^(−7/5) / Σ_k (σ_ek/r̂_ek)^(4/5),  λ = (Σ_e 1/N_e)^(2/5)
 
     σ_ek² is the mean noise variance of domain e in group k, r̂_ek its share of the domain's samples (Proposition 1).
 
@@ -43,14 +45,14 @@ def proposition_1(problem: Problem) -> "Penalties":
 
 
 def _membership(problem: Problem) -> Array:
-    """One where node i lies in group k, of shape (n, K)."""
+    """Mark with one where node i lies in group k, of shape (n, K)."""
     return np.eye(problem.groups)[problem.group]
 
 
 def optimal_lambda(
     problem: Problem, eta: ArrayLike = 0.0, rho: ArrayLike = 1.0, *, method: Lambda = "derived"
 ) -> float:
-    r"""The λ that minimises R(f̂).
+    r"""Compute the λ that minimises R(f̂).
 
     method="paper": (Σ_e 1/N_e)^(2/5).
     method="derived": the root of 4 A λ^(5/2) + 3 a λ² = B, the minimum of A λ² + a λ^(3/2) + B λ^(−1/2), where
@@ -81,7 +83,7 @@ def optimal_lambda(
 
 
 def best_lambda(risk: Callable[[float], Risk]) -> tuple[float, float]:
-    """argmin and min over λ of a risk, by a golden-section search on a logarithmic scale.
+    """Find argmin and min over λ of a risk, by a golden-section search on a logarithmic scale.
 
     Example:
         >>> from rpo_lab.theory import expected_risk, problems
@@ -90,10 +92,10 @@ def best_lambda(risk: Callable[[float], Risk]) -> tuple[float, float]:
         >>> lowest <= expected_risk(p, 0.0, 1.1 * lam, 1.0).risk
         True
     """
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         lambda log: np.log(risk(float(np.exp(log))).risk), bounds=_SEARCH, method="bounded", options={"xatol": 1e-4}
     )
-    return float(np.exp(found.x)), float(np.exp(found.fun))
+    return float(np.exp(minimum.x)), float(np.exp(minimum.fun))
 
 
 def optimal_rho(
@@ -103,7 +105,7 @@ def optimal_rho(
     method: Rho = "derived",
     form: Form = "integral",
 ) -> Array:
-    r"""ρ on the problem's groups, of shape (K,), scaled to mean one (λ takes the scale).
+    r"""Compute ρ on the problem's groups, of shape (K,), scaled to mean one (λ takes the scale).
 
     method="paper": Σ_e (σ_ek/r̂_ek)^(4/5), Proposition 1.
     method="derived": s^(4/5) r^(3/5) with s² = Σ_e r_e σ_e²/(N_e r), from minimising λ²ρ²f_*''²/r² + s²/(4√(λ r ρ))
@@ -144,7 +146,7 @@ def optimal_rho(
 
 
 def weight_of(problem: Problem, rho: Array, form: Form = "integral") -> Array:
-    """The weight of f'(x)² at the nodes, of shape (n,), that group-wise ρ stands for: ρ, or ρ r in the sample sum.
+    """Return the weight of f'(x)² at the nodes, of shape (n,), for group-wise ρ: ρ itself, or ρ r in the sample sum.
 
     Example:
         >>> from rpo_lab.theory import problems
@@ -157,7 +159,7 @@ def weight_of(problem: Problem, rho: Array, form: Form = "integral") -> Array:
 
 
 def _numerical_rho(problem: Problem, eta: ArrayLike) -> Array:
-    """The minimiser of the exact risk over log λρ_k; the gradient by differences, for K is small."""
+    """Minimise the exact risk over log λρ_k; the gradient by differences, for K is small."""
     start = np.log(optimal_rho(problem) * optimal_lambda(problem, eta, method="numerical"))
 
     def objective(log: Array) -> float:

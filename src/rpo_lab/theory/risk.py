@@ -9,7 +9,7 @@ from scipy.integrate import cumulative_trapezoid
 
 from rpo.exceptions import InputError
 from rpo_lab.theory import tridiagonal
-from rpo_lab.theory.problem import Array, Problem, penalties
+from rpo_lab.theory.problems import Array, Problem, penalties
 from rpo_lab.theory.solver import make_functional, solve_1d
 
 Variant = Literal["paper", "corrected"]
@@ -37,7 +37,7 @@ def _risk(problem: Problem, bias: Array, variance: Array) -> Risk:
 def expected_risk(
     problem: Problem, eta: ArrayLike, lam: float, rho: ArrayLike, *, variant: Variant = "corrected"
 ) -> Risk:
-    r"""R(f̂) = ∫ E²[f̂ − f_*] + Var[f̂ − f_*] (Theorem 1).
+    r"""Compute R(f̂) = ∫ E²[f̂ − f_*] + Var[f̂ − f_*] (Theorem 1).
 
     variant="paper", to the letter:
 
@@ -76,7 +76,7 @@ def expected_risk(
 
 
 def exact_risk(problem: Problem, eta: ArrayLike, lam: float, rho: ArrayLike) -> Risk:
-    r"""The bias of the exact minimiser without noise, and the variance of its linear response to the noise.
+    r"""Compute the bias of the exact minimiser without noise, and the variance of its linear response to the noise.
 
     With J half the Hessian at the minimiser and p_e = 2 η_e G_e,
 
@@ -115,7 +115,7 @@ def exact_risk(problem: Problem, eta: ArrayLike, lam: float, rho: ArrayLike) -> 
 
 
 def _printed(problem: Problem, eta: Array, lam: float, rho: Array) -> tuple[Array, Array]:
-    """The two displayed formulas of Theorem 1."""
+    """Compute the two displayed formulas of Theorem 1."""
     if not eta.all():
         raise InputError("the printed theorem divides by eta: give eta > 0, or variant='corrected'")
     f, r, r_e = problem.truth, problem.total_density, problem.density
@@ -126,7 +126,7 @@ def _printed(problem: Problem, eta: Array, lam: float, rho: Array) -> tuple[Arra
 
 
 def _directions(problem: Problem, eta: Array) -> tuple[Array, Array]:
-    """h_e = r_e f_*/r, of shape (E, n), and S = (diag(1/(4η)) + A)⁻¹, written so that η_e = 0 is allowed."""
+    """Compute h_e = r_e f_*/r, of shape (E, n), and S = (diag(1/(4η)) + A)⁻¹, written so that η_e = 0 is allowed."""
     h = problem.density * problem.truth / problem.total_density
     a = h @ (problem.mass * problem.truth).T
     s = np.linalg.solve(np.eye(len(eta)) + 4 * eta[:, None] * a, np.diag(4 * eta))
@@ -134,7 +134,7 @@ def _directions(problem: Problem, eta: Array) -> tuple[Array, Array]:
 
 
 def _interior_bias(problem: Problem, eta: Array, lam: float, rho: Array) -> Array:
-    """λ [(ρ f_*')'/r − Σ_e (S b)_e h_e]."""
+    """Compute λ [(ρ f_*')'/r − Σ_e (S b)_e h_e]."""
     flux = rho * problem.slope(problem.truth)
     h, s = _directions(problem, eta)
     b = np.array([-problem.integral(problem.slope(h_e) * flux) for h_e in h])
@@ -142,13 +142,13 @@ def _interior_bias(problem: Problem, eta: Array, lam: float, rho: Array) -> Arra
 
 
 def _depth(problem: Problem, lam: float, rho: Array) -> tuple[Array, Array]:
-    """κ = √(r/(λρ)), and ξ = ∫_0^x κ, the distance from the left end in correlation lengths."""
+    """Compute κ = √(r/(λρ)), and ξ = ∫_0^x κ, the distance from the left end in correlation lengths."""
     kappa = np.sqrt(problem.total_density / (lam * rho))
     return kappa, np.asarray(cumulative_trapezoid(kappa, problem.x, initial=0), dtype=np.float64)
 
 
 def _layer_bias(problem: Problem, lam: float, rho: Array) -> Array:
-    """f_*'(0)/κ · e^(−ξ) · √(κρ at 0 / κρ), less the mirror image at 1: the minimiser has no slope at the ends."""
+    """Compute the layers f_*'(0)/κ · e^(−ξ) · √(κρ at 0 / κρ), less the mirror image at 1: there f̂ has no slope."""
     kappa, xi = _depth(problem, lam, rho)
     slope = problem.slope(problem.truth)
     stiffness = np.sqrt(kappa * rho)
@@ -158,7 +158,7 @@ def _layer_bias(problem: Problem, lam: float, rho: Array) -> Array:
 
 
 def _local_variance(problem: Problem, lam: float, rho: Array) -> Array:
-    """¼ λ^(−1/2) Σ_e r_e σ_e²/(N_e r √(rρ)) · [1 + e^(−2ξ)(1 + 2ξ) + mirror]."""
+    """Compute ¼ λ^(−1/2) Σ_e r_e σ_e²/(N_e r √(rρ)) · [1 + e^(−2ξ)(1 + 2ξ) + mirror]."""
     _, xi = _depth(problem, lam, rho)
     layers = sum(np.exp(-2 * d) * (1 + 2 * d) for d in (xi, xi[-1] - xi))
     r = problem.total_density
@@ -167,7 +167,7 @@ def _local_variance(problem: Problem, lam: float, rho: Array) -> Array:
 
 
 def _irm_variance(problem: Problem, eta: Array) -> Array:
-    """hᵀ S C S h + 2 hᵀ S c: the noise that the IRM terms carry from everywhere to x."""
+    """Compute hᵀ S C S h + 2 hᵀ S c: the noise that the IRM terms carry from everywhere to x."""
     f, r, r_e = problem.truth, problem.total_density, problem.density
     h, s = _directions(problem, eta)
     per_sample = r_e * problem.noise**2 / problem.samples[:, None]
@@ -179,7 +179,7 @@ def _irm_variance(problem: Problem, eta: Array) -> Array:
 
 
 def leading_order(problem: Problem, eta: ArrayLike, rho: ArrayLike) -> tuple[float, float, float]:
-    r"""A, a, B of R(f̂) ≈ A λ² + a λ^(3/2) + B λ^(−1/2) + terms without λ, for small λ.
+    r"""Compute A, a, B of R(f̂) ≈ A λ² + a λ^(3/2) + B λ^(−1/2) + terms without λ, for small λ.
 
     A = ∫ (bias/λ)² of the interior, a = Σ_ends f_*'² (ρ/r)^(3/2) / 2, B = ¼ ∫ Σ_e r_e σ_e²/(N_e r √(rρ)).
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from rpo.exceptions import InputError
 from rpo_lab.theory import tridiagonal
-from rpo_lab.theory.problem import Array, Problem, penalties
+from rpo_lab.theory.problems import Array, Problem, penalties
 
 TOLERANCE = 1e-11
 """A Newton step this small against the labels ends the iteration."""
@@ -49,21 +49,21 @@ class Functional:
     spring: Array  # λρ/h between neighbouring nodes: λ∫ρf'² = Σ spring (f_{i+1} − f_i)²
 
     def dummy_gradient(self, f: Array) -> Array:
-        """G_e = 2 ∫ r_e (f − y_e) f."""
+        """Compute G_e = 2 ∫ r_e (f − y_e) f."""
         return np.asarray(2 * (self.mass * (f - self.y)) @ f, dtype=np.float64)
 
     def value(self, f: Array) -> float:
-        """Σ_e ∫ r_e (f − y_e)² + Σ_e η_e G_e² + λ ∫ ρ f'²."""
+        """Compute Σ_e ∫ r_e (f − y_e)² + Σ_e η_e G_e² + λ ∫ ρ f'²."""
         risk = float(np.sum(self.mass * (f - self.y) ** 2))
         return risk + float(self.eta @ self.dummy_gradient(f) ** 2 + self.spring @ np.diff(f) ** 2)
 
     def half_gradient(self, f: Array, pull: Array) -> Array:
-        """Half of dL/df, where pull_e = 2 η_e G_e."""
+        """Compute half of dL/df, where pull_e = 2 η_e G_e."""
         flux = np.diff(f, prepend=f[:1], append=f[-1:]) * np.pad(self.spring, 1)
         return ((1 + pull) @ self.mass + pull @ self.mass) * f - (1 + pull) @ (self.mass * self.y) - np.diff(flux)
 
     def half_hessian(self, f: Array, pull: Array) -> tridiagonal.LowRank | None:
-        """Half of d²L/df² = T + Σ_e 4 η_e u_e u_eᵀ, u_e = r_e (2f − y_e); None when T is not positive definite."""
+        """Compute half of d²L/df² = T + Σ_e 4 η_e u_e u_eᵀ, u_e = r_e (2f − y_e); None if T is indefinite."""
         ends = np.pad(self.spring, 1)
         factor = tridiagonal.factorise((1 + 2 * pull) @ self.mass + ends[1:] + ends[:-1], -self.spring)
         if factor is None:
@@ -74,7 +74,7 @@ class Functional:
 def make_functional(
     problem: Problem, eta: ArrayLike, lam: float, rho: ArrayLike, y: ArrayLike | None = None
 ) -> Functional:
-    """The LipIRM functional of Eq. 1 on the problem's grid, for the labels y (the truth when left out).
+    """Make the LipIRM functional of Eq. 1 on the problem's grid, for the labels y (the truth when left out).
 
     Example:
         >>> from rpo_lab.theory import problems
@@ -101,7 +101,9 @@ def solve_1d(
     start: ArrayLike | None = None,
     max_steps: int = 100,
 ) -> Solution:
-    r"""argmin_f Σ_e ∫ r_e (f − y_e)² + Σ_e η_e (2 ∫ r_e (f − y_e) f)² + λ ∫ ρ f'²  (Eq. 1, 2).
+    r"""Minimise the LipIRM functional (Eq. 1, 2) exactly.
+
+        argmin_f Σ_e ∫ r_e (f − y_e)² + Σ_e η_e (2 ∫ r_e (f − y_e) f)² + λ ∫ ρ f'²
 
     Linear finite elements with lumped mass. The Hessian is tridiagonal plus one rank for each domain, so a Newton step
     costs time linear in the grid. Steps are halved until the loss falls; where the tridiagonal part is not

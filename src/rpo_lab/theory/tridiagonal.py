@@ -19,7 +19,7 @@ class Factor:
 
 
 def factorise(diagonal: Array, off: Array) -> Factor | None:
-    """T = L D Lᵀ, or None when T is not positive definite.
+    """Factorise T = L D Lᵀ; return None when T is not positive definite.
 
     Example:
         >>> factorise(np.array([2.0, 2.0]), np.array([-1.0]))
@@ -32,7 +32,7 @@ def factorise(diagonal: Array, off: Array) -> Factor | None:
 
 
 def solve(factor: Factor, b: Array, *, overwrite: bool = False) -> Array:
-    """T⁻¹ b for b of shape (n,), or for every row of b of shape (..., n); in the memory of b if that may be lost.
+    """Compute T⁻¹ b for b of shape (n,), or for every row of b (..., n); in the memory of b if that may be lost.
 
     Example:
         >>> solve(factorise(np.array([2.0, 2.0]), np.array([-1.0])), np.array([[1.0, 1.0], [3.0, 0.0]]))
@@ -45,7 +45,7 @@ def solve(factor: Factor, b: Array, *, overwrite: bool = False) -> Array:
 
 
 def variance(factor: Factor, s: Array) -> Array:
-    r"""diag(T⁻¹ diag(s) T⁻¹), the variances of T⁻¹ a for independent a with variances s.
+    r"""Compute diag(T⁻¹ diag(s) T⁻¹), the variances of T⁻¹ a for independent a with variances s.
 
     With z = diag(T⁻¹), (T⁻¹)_ij = z_j Π_{i≤k<j} (−l_k) for i ≤ j, so that the sums over j > i and over j < i
     each obey a first-order recurrence.
@@ -66,14 +66,14 @@ def variance(factor: Factor, s: Array) -> Array:
 
 
 def _backward(decay: Array, c: Array) -> Array:
-    """u_i = c_i + decay_i u_{i+1}."""
+    """Solve u_i = c_i + decay_i u_{i+1}."""
     bands = np.ones((2, len(c)))
     bands[0, 1:] = -decay
     return np.asarray(solve_banded((0, 1), bands, c, check_finite=False), dtype=np.float64)
 
 
 def _forward(decay: Array, c: Array) -> Array:
-    """u_{i+1} = c_{i+1} + decay_i u_i."""
+    """Solve u_{i+1} = c_{i+1} + decay_i u_i."""
     return _backward(decay[::-1], c[::-1])[::-1]
 
 
@@ -103,7 +103,7 @@ def add_low_rank(factor: Factor, u: Array, c: Array) -> LowRank:
 
 
 def solve_low_rank(system: LowRank, b: Array) -> Array:
-    """J⁻¹ b for b of shape (n,), or for every row of b of shape (m, n).
+    """Compute J⁻¹ b for b of shape (n,), or for every row of b of shape (m, n).
 
     Example:
         >>> T = factorise(np.array([2.0, 2.0]), np.array([0.0]))

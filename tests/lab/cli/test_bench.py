@@ -56,7 +56,7 @@ def test_a_table_a_figure_and_plain_words(cut, tmp_path):
         assert words in result.output
     assert f"The figure is {tmp_path / 'table1.png'}" in result.output.replace("\n", " ")
     made = {path.name for path in tmp_path.iterdir()}
-    assert made == {"runs", "lock", *(f"table1.{kind}" for kind in ("csv", "tex", "html", "md", "png", "svg"))}
+    assert made == {"runs", "lock", *(f"table1.{kind}" for kind in ("csv", "html", "md", "png", "svg"))}
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path.name != "lock"}
     again = rpo("--seeds", 2, "--out", tmp_path)
     assert again.output == result.output
@@ -129,7 +129,7 @@ def test_a_file_of_records_draws_everything_bit_for_bit_without_training(cut, tm
         }
         for place in places
     ]
-    assert {path.suffix for path in made[0]} == {".md", ".csv", ".tex", ".html", ".png", ".svg"}
+    assert {path.suffix for path in made[0]} == {".md", ".csv", ".html", ".png", ".svg"}
     assert made[0] == made[1]
     assert not (places[1] / "out" / "runs").exists()
     assert "all of them in" in rpo("--seeds", 2, "--records", file, "--dry-run").output

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rpo_lab import cmnist, readings, severity
+from rpo_lab import cmnist, readings
 from rpo_lab.runner.figures import Curve
 from rpo_lab.runner.study import Profile
 
@@ -14,11 +14,10 @@ def cut(monkeypatch):
     """Two steps of two seeds, three comparison methods, two points a curve."""
     every = cmnist.comparison()
     few = tuple(row for row in every if row.label in ("ERM + l2", "IRM + lip", "MTL"))
-    curves = tuple(Curve(c.option, c.words, c.values[:2]) for c in severity.CURVES)
+    curves = tuple(Curve(c.option, c.words, c.values[:2]) for c in cmnist.CURVES)
     monkeypatch.setitem(cmnist.PROFILES, "quick", Profile(seeds=2, steps=2))
-    for module in (cmnist, severity):
-        monkeypatch.setattr(module, "comparison", lambda: few)
-    monkeypatch.setattr(severity, "CURVES", curves)
+    monkeypatch.setattr(cmnist, "comparison", lambda: few)
+    monkeypatch.setattr(cmnist, "CURVES", curves)
 
 
 def test_cmnist_under_both_protocols(cut, command, tmp_path):
@@ -29,7 +28,7 @@ def test_cmnist_under_both_protocols(cut, command, tmp_path):
     for line in ("Setting 1 (Bad Domain), AUC", "smallest mean IRM penalty", "no selection", "Controls"):
         assert line in out, line
     for name in ("cmnist", "cmnist-literal"):
-        assert {f"{name}.{kind}" for kind in ("csv", "tex", "html", "md")} <= {p.name for p in tmp_path.iterdir()}
+        assert {f"{name}.{kind}" for kind in ("csv", "html", "md")} <= {p.name for p in tmp_path.iterdir()}
         assert (tmp_path / "figures" / f"{name}.png").exists()
     text = page.read_text()
     assert "rpo bench cmnist --settings 1,7 --digits sklearn --profile quick" in text

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from rpo_lab.data.real import listing
 from rpo_lab.data.recipes import recipe_of
-from rpo_lab.data.wheel import listing
 from rpo_lab.real import folds
 
 SMALL = Path(__file__).parents[1] / "real" / "small.py"

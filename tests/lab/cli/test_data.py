@@ -3,6 +3,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -52,7 +53,7 @@ def test_list_names_every_set(rpo, two_tables) -> None:
 def test_the_list_says_what_is_there(rpo, two_tables) -> None:
     assert rpo("data", "get", "tables", "--from", str(two_tables))[0] == 0
     (fetching.cache_folder() / "mnist").mkdir()
-    for name in mnist.FILES:
+    for name in mnist.SET.files:
         (fetching.cache_folder() / "mnist" / name).write_bytes(b"")
     present = {row["name"]: row["present"] for row in json.loads(rpo("data", "list", "--json")[1])}
     assert present["mnist"]
@@ -101,7 +102,9 @@ def test_neither_data_nor_strata_import_torch() -> None:
 
 def test_get_says_where_the_data_are_or_what_to_do(rpo, monkeypatch, tmp_path):
     monkeypatch.setenv("RPO_DATA", str(tmp_path))
-    monkeypatch.setattr(mnist, "FILES", {"train-images-idx3-ubyte": hashlib.sha256(b"digits").hexdigest()})
+    monkeypatch.setattr(
+        mnist, "SET", replace(mnist.SET, files={"train-images-idx3-ubyte": hashlib.sha256(b"digits").hexdigest()})
+    )
     monkeypatch.setattr(mnist, "MIRRORS", ())
     monkeypatch.setattr(fetching.shutil, "which", lambda _: None)
     code, out, err = rpo("data", "get", "mnist")
@@ -119,7 +122,9 @@ def test_get_says_where_the_data_are_or_what_to_do(rpo, monkeypatch, tmp_path):
 
 def test_get_takes_digits_from_a_folder(rpo, monkeypatch, tmp_path):
     monkeypatch.setenv("RPO_DATA", str(tmp_path / "cache"))
-    monkeypatch.setattr(mnist, "FILES", {"train-images-idx3-ubyte": hashlib.sha256(b"digits").hexdigest()})
+    monkeypatch.setattr(
+        mnist, "SET", replace(mnist.SET, files={"train-images-idx3-ubyte": hashlib.sha256(b"digits").hexdigest()})
+    )
     (tmp_path / "train-images-idx3-ubyte").write_bytes(b"digits")
     assert rpo("data", "get", "mnist", "--from", str(tmp_path))[0] == 0
     assert (tmp_path / "cache" / "mnist" / "train-images-idx3-ubyte").read_bytes() == b"digits"

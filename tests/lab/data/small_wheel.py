@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from rpo.exceptions import InputError
-from rpo_lab.data import recipes, wheel
+from rpo_lab.data import fetching, recipes
 
 WIDTHS = pd.DataFrame(
     {
@@ -96,5 +96,5 @@ def small_wheel(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def refuse(requirement: str, folder: Path) -> Path:
         raise InputError("no pip here")
 
-    monkeypatch.setattr(wheel, "pip_download", refuse)
+    monkeypatch.setattr(fetching, "pip_download", refuse)
     return pack(folder, monkeypatch, {"Widths": pickled(WIDTHS), "Votes": pickled(VOTES)})

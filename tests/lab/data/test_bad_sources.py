@@ -8,6 +8,7 @@ import io
 import tarfile
 import threading
 import zlib
+from dataclasses import replace
 
 import pytest
 
@@ -15,7 +16,7 @@ from rpo.exceptions import InputError
 from rpo_lab.data import cifar, mnist
 from rpo_lab.data.fetching import at_most
 
-WHOLE = {name: name.encode() * 50 for name in mnist.FILES}
+WHOLE = {name: name.encode() * 50 for name in mnist.SET.files}
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -75,7 +76,9 @@ def small(tmp_path, monkeypatch):
     """Four short files in place of MNIST, a cache of its own, no npm."""
     monkeypatch.setenv("RPO_DATA", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(mnist, "FILES", {name: hashlib.sha256(data).hexdigest() for name, data in WHOLE.items()})
+    monkeypatch.setattr(
+        mnist, "SET", replace(mnist.SET, files={name: hashlib.sha256(data).hexdigest() for name, data in WHOLE.items()})
+    )
     monkeypatch.setattr(mnist, "MOST_BYTES", 1_000_000)
     return tmp_path / "cache" / "mnist"
 
@@ -114,7 +117,7 @@ def tar(members):
     return buffer.getvalue()
 
 
-PICTURES = {name: name.encode() * 9 for name in cifar.FILES}
+PICTURES = {name: name.encode() * 9 for name in cifar.SET.files}
 
 
 def odd_archive(**changes):
@@ -125,7 +128,11 @@ def odd_archive(**changes):
 def photos(tmp_path, monkeypatch):
     monkeypatch.setenv("RPO_DATA", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(cifar, "FILES", {name: hashlib.sha256(data).hexdigest() for name, data in PICTURES.items()})
+    monkeypatch.setattr(
+        cifar,
+        "SET",
+        replace(cifar.SET, files={name: hashlib.sha256(data).hexdigest() for name, data in PICTURES.items()}),
+    )
     return tmp_path / "cache" / "cifar10"
 
 

@@ -6,6 +6,7 @@ import io
 import json
 import tarfile
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,11 +23,15 @@ def small(monkeypatch, tmp_path):
     """Six small files in place of the real ones, with their checksums; a cache of its own; no address, no npm."""
     rng = np.random.default_rng(0)
     content = {}
-    for name in cifar.FILES:
+    for name in cifar.SET.files:
         rows = rng.integers(0, 256, (ROWS, cifar.ROW), dtype=np.uint8)
         rows[:, 0] %= 10
         content[name] = rows.tobytes()
-    monkeypatch.setattr(cifar, "FILES", {name: hashlib.sha256(data).hexdigest() for name, data in content.items()})
+    monkeypatch.setattr(
+        cifar,
+        "SET",
+        replace(cifar.SET, files={name: hashlib.sha256(data).hexdigest() for name, data in content.items()}),
+    )
     monkeypatch.setattr(cifar, "ADDRESS", "http://127.0.0.1:9/cifar-10-binary.tar.gz")
     monkeypatch.setattr(fetching.shutil, "which", lambda _: None)
     monkeypatch.setenv("RPO_DATA", str(tmp_path / "cache"))

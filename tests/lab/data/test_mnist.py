@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import http.server
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,8 +29,12 @@ def small(monkeypatch, tmp_path):
         rng.integers(0, 256, (3, 28, 28)),
         rng.integers(0, 10, 3),
     ]
-    content = {name: idx(array) for name, array in zip(mnist.FILES, arrays, strict=True)}
-    monkeypatch.setattr(mnist, "FILES", {name: hashlib.sha256(data).hexdigest() for name, data in content.items()})
+    content = {name: idx(array) for name, array in zip(mnist.SET.files, arrays, strict=True)}
+    monkeypatch.setattr(
+        mnist,
+        "SET",
+        replace(mnist.SET, files={name: hashlib.sha256(data).hexdigest() for name, data in content.items()}),
+    )
     monkeypatch.setattr(mnist, "MIRRORS", ("http://127.0.0.1:9/",))
     monkeypatch.setattr(fetching.shutil, "which", lambda _: None)
     monkeypatch.setenv("RPO_DATA", str(tmp_path / "cache"))

@@ -1,7 +1,6 @@
-"""NICO's folder in four layouts, with every known quirk; lists; what is refused; pictures apart by their content."""
+"""NICO's folder in three layouts, with every known quirk; lists; what is refused; pictures apart by their content."""
 
 import hashlib
-import importlib
 import os
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import trees
 from trees import LAYOUTS, QUIRKS
 
 from rpo.exceptions import InputError
+from rpo_lab.data import nico as module
 from rpo_lab.data.nico import nico, nico_album
 
 SMALL = {"rows": 40, "test_rows": 20, "ties": (0.8, 0.7), "test_tie": 0.2}
@@ -35,7 +35,7 @@ def test_every_layout_loads_to_the_same_table_and_names_what_it_leaves_out(tmp_p
     assert table(album) == table(plain)
     assert len(album) == 6 * 5 * 4
     assert "eating" in album.contexts
-    left_out = {Path(s.name).name.lower().rpartition("_")[2]: s.why for s in album.skipped}
+    left_out = {Path(s.name).name.lower(): s.why for s in album.skipped}
     expected = {name: why for name, (_, why) in QUIRKS.items()} | {"thumbs.db": "misnamed", "readme.txt": "misnamed"}
     assert left_out == expected
     notes = "\n".join(album.notes())
@@ -170,10 +170,10 @@ def test_empty_files_bombs_and_links_out_are_refused_by_name(tmp_path):
 
 
 def test_many_refused_files_are_counted(tmp_path):
-    root = trees.tree(tmp_path / "a", "flat", each=1, quirks=False)
+    root = trees.tree(tmp_path / "a", "images", each=1, quirks=False)
     for number in range(8):
-        trees.write(root / "test" / f"dog_on_snow_{100 + number}.jpg", b"")
-    with pytest.raises(InputError, match="dog_on_snow_100.jpg .*; and 3 more files$"):
+        trees.write(root / "animal/images/dog/on_snow" / f"{100 + number}.jpg", b"")
+    with pytest.raises(InputError, match="dog/on_snow/100.jpg .*; and 3 more files$"):
         nico_album(root)
 
 
@@ -193,9 +193,8 @@ def test_a_pipe_and_a_name_that_is_no_text_do_no_harm(tmp_path):
 def test_files_are_decoded_once_and_again_when_they_change(tmp_path, monkeypatch):
     root = trees.tree(tmp_path / "a", "images", each=1)
     first = nico_album(root)
-    tree_module = importlib.import_module("rpo_lab.data.nico_tree")
-    looked, look = [], tree_module._look
-    monkeypatch.setattr(tree_module, "_look", lambda path: (looked.append(path.name), look(path))[1])
+    looked, look = [], module._look
+    monkeypatch.setattr(module, "_look", lambda path: (looked.append(path.name), look(path))[1])
     assert table(nico_album(root)) == table(first)
     assert not looked
     changed = root / "animal/images/dog/on_snow/0.jpg"
@@ -228,9 +227,7 @@ def test_the_published_lists_resolve_in_every_layout(tmp_path):
         for number, (name, kind, context, label) in enumerate(lines[1:], start=1):
             file = name.split("\\")[-1]
             form = "PNG" if file.endswith("png") else "JPEG"
-            trees.write(
-                root / trees.place(layout, label, kind, context, file, number), trees.picture(number, form, (5, 4))
-            )
+            trees.write(root / trees.place(layout, label, kind, context, file), trees.picture(number, form, (5, 4)))
         data = nico(root, lists=folder)
         missing = lines[0][0].replace("\\", "/")
         assert data.skipped == ((missing, "listed in env_test.csv but missing"),)

@@ -1,14 +1,13 @@
 """The stand-in: contexts by the border, domains from a small album in place of CIFAR-10."""
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from rpo_lab.data import cifar
-from rpo_lab.data.contexts import CONTEXTS, UNCLEAR, context_of
-from rpo_lab.data.gallery import draw_contexts
-from rpo_lab.data.photos import photo_album, photos
+from rpo_lab.data.photos import CONTEXTS, UNCLEAR, context_of, draw_contexts, photo_album, photos
 
 GROUNDS = np.array([(90, 150, 220), (90, 120, 60), (200, 200, 205), (200, 30, 160)], dtype=np.int16)
 SMALL = {"rows": 80, "test_rows": 40, "ties": (0.9, 0.8), "test_tie": 0.1, "per_cell": 30}
@@ -26,7 +25,7 @@ def folder(tmp_path_factory):
     """Six files of 200 pictures: twenty of each kind, five before each ground."""
     rng = np.random.default_rng(0)
     path, checksums = tmp_path_factory.mktemp("cifar"), {}
-    for name in cifar.FILES:
+    for name in cifar.SET.files:
         rows = [
             bytes([kind]) + coloured(rng, ground).transpose(2, 0, 1).tobytes()
             for kind in range(10)
@@ -36,7 +35,7 @@ def folder(tmp_path_factory):
         (path / name).write_bytes(b"".join(rows))
         checksums[name] = hashlib.sha256(b"".join(rows)).hexdigest()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cifar, "FILES", checksums)
+        patch.setattr(cifar, "SET", replace(cifar.SET, files=checksums))
         yield path
 
 

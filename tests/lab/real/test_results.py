@@ -9,9 +9,9 @@ import pytest
 from rpo._stats.significance import paired
 from rpo_lab.real.page import beside, failures, section
 from rpo_lab.real.quality import NO_MODEL
-from rpo_lab.real.results import bootstrap, make_results, ratios_of, undone_of
+from rpo_lab.real.results import bootstrap, geometric_mean, make_results, ratios_of, undone_of
 from rpo_lab.real.study import ROWS, real_study
-from rpo_lab.real.words import answer, direction, figure_of
+from rpo_lab.real.words import answer, direction
 from rpo_lab.runner.store import Measured, Record
 
 LOSS = {"ridge": 1.0, "hgb": 4.0, "forest": 2.25, "quality-auto": 0.81}
@@ -156,7 +156,7 @@ def test_the_interval_draws_tables():
         inside += low < 0 < high
     assert 85 <= inside <= 100
     assert all(np.isnan(bootstrap(np.ones(1))))
-    assert figure_of(pd.Series([0.5, 2.0]))[0] == pytest.approx(1.0)
+    assert geometric_mean(pd.Series([0.5, 2.0]))[0] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
@@ -224,5 +224,5 @@ def test_a_page_of_every_row_is_below_two_thousand_words(tmp_path):
     assert "| 30 % bad domains |" in text
     assert "| 50 % bad domains |" not in text
     apart = ("detect", "-true", "-permuted", "-uniform")  # columns of their own, or what these are relative to
-    for row in ROWS.values():
-        assert row.label in text or row.name.endswith(apart)
+    for name, row in ROWS.items():
+        assert row.label in text or name.endswith(apart)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from rpo_lab import ablation, cmnist, nico, quality_weights, severity, table1
+from rpo_lab import cmnist, nico, quality_weights, table1
 from rpo_lab.runner.figures import MOST_PANELS, View, panels_of
 from rpo_lab.runner.page import BEST, marks, put, put_study, short_table
 from rpo_lab.runner.results import make_results
@@ -20,8 +20,8 @@ VIEWS = {
         table1.view(table1.table1(seeds=2)),
         *cmnist.cmnist(seeds=2, digits="sklearn"),
         *cmnist.cmnist(seeds=2, settings="all", methods="main", digits="sklearn"),
-        *ablation.ablation(seeds=2, digits="sklearn"),
-        severity.view(severity.severity(seeds=2, digits="sklearn")),
+        *cmnist.ablation(seeds=2, digits="sklearn"),
+        cmnist.severity(seeds=2, digits="sklearn"),
         *nico.heads(nico.stand_in(), "paper", 2),
         nico.through(nico.stand_in(), "quick", 2),
         *(view for kind in quality_weights.KINDS for view in quality_weights.quality_weights(seeds=2, kinds=kind)),

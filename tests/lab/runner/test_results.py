@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from rpo.exceptions import InputError
-from rpo_lab.runner.render import to_csv, to_html, to_json, to_latex, to_markdown, to_rich
+from rpo_lab.runner.render import to_csv, to_html, to_json, to_markdown, to_rich
 from rpo_lab.runner.results import check_correction, make_results
 from rpo_lab.runner.selection import get_rule
 from rpo_lab.runner.store import Measured, Record
@@ -92,7 +92,7 @@ def test_failed_seeds_are_counted_and_their_reason_is_kept(study, records):
 PROTOCOL = ("seeds 0–2", "validation rows", "ERM: c {0.001, 0.01}", "IRM: mean; RPO: sum, paper", "rpo 9", "Welch")
 
 
-@pytest.mark.parametrize("form", [to_csv, to_latex, to_html, to_markdown])
+@pytest.mark.parametrize("form", [to_csv, to_html, to_markdown])
 def test_every_form_has_the_values_and_the_protocol(study, records, form):
     text = form(table_of(study, records, printed={"printed": {"RPO": "4.35 ± 0.33", "ERM": "9.00 ± 1.00***"}}))
     for words in PROTOCOL:
@@ -110,13 +110,6 @@ def test_rich_shows_the_same(study, records):
     text = console.file.getvalue()
     for words in ("11.17 ± 1.26***", "1.01 ± 0.01+", *PROTOCOL):
         assert words in text, words
-
-
-def test_latex_is_booktabs_with_raised_stars(study, records):
-    text = to_latex(table_of(study, records))
-    assert r"ERM & 11.17 $\pm$ 1.26$^{***}$ \\" in text
-    assert r"RPO & \textbf{3.00 $\pm$ 1.00} \\" in text
-    assert [text.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 1, 1]
 
 
 def test_csv_has_every_seed_and_both_p(study, records):

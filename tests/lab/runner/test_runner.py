@@ -245,7 +245,7 @@ def _alive(pid):
     return state != "Z"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_twenty_kills_lose_double_and_tear_nothing(small, tmp_path):
     """Ten with one process, ten with two workers: after each, all records are whole and those of before untouched."""
     study = small.study(**small.LONG)

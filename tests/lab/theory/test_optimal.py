@@ -6,7 +6,7 @@ import pytest
 from rpo.exceptions import InputError
 from rpo_lab.theory import exact_risk, make_problem, monte_carlo, optimal_lambda, optimal_rho, problems, proposition_1
 from rpo_lab.theory.optimal import best_lambda, weight_of
-from rpo_lab.theory.problem import Problem
+from rpo_lab.theory.problems import Problem
 
 COUNTS = np.array([1e3, 1e4, 1e5, 1e6])
 

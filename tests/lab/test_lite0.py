@@ -10,7 +10,8 @@ from sklearn.datasets import load_sample_image
 from rpo.exceptions import InputError
 from rpo_lab.data.photos import photo_album
 from rpo_lab.data.pictures import square
-from rpo_lab.features import Backbone, get_backbone, pretrained
+from rpo_lab.features import Backbone, get_backbone
+from rpo_lab.lite0 import pretrained
 
 ANIMALS = 398  # the first classes of ImageNet
 PALACE, DAISY = 698, 985
@@ -38,7 +39,7 @@ def test_features_do_not_depend_on_the_batch_and_nothing_can_be_trained():
 
 
 def test_weights_that_are_missing_or_altered_are_one_line(monkeypatch, tmp_path):
-    lite0 = importlib.import_module("rpo_lab.features.lite0")
+    lite0 = importlib.import_module("rpo_lab.lite0")
     monkeypatch.setattr(lite0, "PACKAGE", "no_such_package")
     with pytest.raises(InputError, match=r"pip install 'rpo\[photos\]'"):
         pretrained()

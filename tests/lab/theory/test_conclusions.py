@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from rpo_lab.theory.words import conclusions, index, page
+from rpo_lab.theory.compare import conclusions
+from rpo_lab.theory.figures import index, page
 
 
 def theorem(quantity, printed, corrected, away):

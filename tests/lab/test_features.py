@@ -13,9 +13,8 @@ from torch import nn
 
 from rpo.engine.drawing import Seeded
 from rpo.exceptions import InputError
-from rpo_lab.data.album import Album
-from rpo_lab.features import Backbone, extract, get_backbone
-from rpo_lab.features.extraction import SHARD
+from rpo_lab.data.pictures import Album
+from rpo_lab.features import SHARD, Backbone, extract, get_backbone
 
 PICTURES = 8 * SHARD + 7
 
@@ -62,7 +61,7 @@ def shards(folder):
 def test_a_kill_half_way_costs_one_shard(tmp_path):
     script = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        "from test_extraction import album, backbone, extract\n"
+        "from test_features import album, backbone, extract\n"
         "extract(album(), backbone=backbone(kill_at=5))\n"
     )
     environment = os.environ | {"RPO_DATA": str(tmp_path), "OMP_NUM_THREADS": "1"}
