@@ -1,4 +1,4 @@
-"""Columns made ready for a learner: bins for trees, curves and products of pairs for lines."""
+"""Transformers of columns: bins for trees, splines and products of pairs for linear models."""
 
 from itertools import combinations
 from typing import Any, NamedTuple, Self
@@ -51,7 +51,7 @@ class Coarse(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: ArrayLike) -> Array:
-        """The mean of the bin that each value falls in."""
+        """Return the mean of the bin of each value."""
         x = np.array(X, dtype=np.float64)
         for j, (edges, means) in enumerate(zip(self.edges_, self.means_, strict=True)):
             if edges is not None:
@@ -66,7 +66,7 @@ class Binned(NamedTuple):
     columns: Array
 
     def rows(self, some: NDArray[Any] | slice) -> "Binned":
-        """Some of the rows, in the same bins."""
+        """Select rows; keep the bins."""
         return Binned(self.bins, self.columns[some])
 
 
@@ -103,20 +103,20 @@ class Basis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def standard(self, X: ArrayLike) -> Array:
-        """Standardised columns."""
+        """Standardise columns."""
         x = np.clip(np.asarray(X, dtype=np.float64), self.low_, self.high_)
         return np.asarray((x - self.mean_) / self.scale_)
 
     def transform(self, X: ArrayLike) -> Array:
-        """Standardised columns, then the splines."""
+        """Return the standardised columns, followed by their splines."""
         return self.expanded(self.standard(X))
 
     def expanded(self, z: Array) -> Array:
-        """The same of columns that are standardised already."""
+        """Append the splines to columns that are standardised already."""
         return z if self.spline_ is None else np.hstack([z, self.spline_.transform(z[:, self.curved_])])
 
     def value(self, z: Array, coef: Array) -> Array:
-        """What `expanded(z) @ coef` is, a curve of each column at a time: a tenth of the memory and of the time."""
+        """Compute `expanded(z) @ coef` one column at a time, with a tenth of the memory and of the time."""
         total = z @ coef[: z.shape[1]]
         if self.spline_ is None:
             return np.asarray(total)
@@ -136,7 +136,7 @@ class Basis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def chosen_products(z: Array, residual: Array, weight: Array | None) -> NDArray[np.intp]:
-    """Pairs of columns whose product goes along with a residual by more than chance, at most 30, `(pairs, 2)`.
+    """Choose pairs of columns whose product correlates with a residual by more than chance, at most 30, `(pairs, 2)`.
 
     >>> z = np.random.default_rng(0).normal(size=(500, 3))
     >>> chosen_products(z, z[:, 0] * z[:, 2], None)[0].tolist()
@@ -165,7 +165,7 @@ def chosen_products(z: Array, residual: Array, weight: Array | None) -> NDArray[
 
 
 def with_products(z: Array, columns: Array, pairs: NDArray[np.intp]) -> Array:
-    """Columns of a basis with products of pairs of standardised ones beside them.
+    """Append products of pairs of standardised columns to the columns of a basis.
 
     >>> with_products(np.array([[2.0, 3.0]]), np.array([[1.0]]), np.array([[0, 1]])).tolist()
     [[1.0, 6.0]]
@@ -174,7 +174,7 @@ def with_products(z: Array, columns: Array, pairs: NDArray[np.intp]) -> Array:
 
 
 class Columns:
-    """The columns of a basis and products of pairs, for rows that are standardised; many rows a block at a time.
+    """The columns of a basis and products of pairs, for standardised rows; computed in blocks if there are many rows.
 
     >>> z = np.linspace(-1, 1, 50)[:, None]
     >>> columns = Columns(Basis().fit(z), z)
@@ -187,19 +187,19 @@ class Columns:
         self.every = basis.expanded(z) if len(z) <= BLOCK else None
 
     def add(self, pairs: NDArray[np.intp]) -> None:
-        """Products of pairs from now on."""
+        """Add products of pairs to the columns."""
         self.pairs = pairs
         if self.every is not None:
             self.every = with_products(self.z, self.every, pairs)
 
     def __call__(self, rows: slice) -> Array:
-        """Those of some rows."""
+        """Return the columns for a slice of the rows."""
         if self.every is not None:
             return self.every[rows]
         return with_products(self.z[rows], self.basis.expanded(self.z[rows]), self.pairs)
 
     def value(self, coef: Array, intercept: float = 0.0) -> Array:
-        """A line on them, of all rows."""
+        """Evaluate a linear function of the columns in all rows."""
         if self.every is not None:
             return np.asarray(self.every @ coef + intercept)
         line, total = Ridge(coef, intercept, 0.0), np.empty(len(self.z))
@@ -209,7 +209,7 @@ class Columns:
 
 
 def linear_part(basis: Basis, pairs: NDArray[np.intp], z: Array, line: Ridge) -> Array:
-    """What a line on the columns of a basis and products of pairs says of rows that are standardised."""
+    """Predict standardised rows by a ridge on the columns of a basis and products of pairs."""
     own = len(line.coef) - len(pairs)
     value = basis.value(z, line.coef[:own]) + line.intercept
     return value + (z[:, pairs[:, 0]] * z[:, pairs[:, 1]]) @ line.coef[own:] if len(pairs) else value

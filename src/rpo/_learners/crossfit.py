@@ -1,4 +1,4 @@
-"""What every row should have been by models that did not see it: out of row, and out of domain."""
+"""Out-of-sample predictions of every row: by models that did not see the row, or none of its domain."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -40,14 +40,14 @@ class Problem:
     unit: NDArray[np.intp] | None = None
 
     def part(self, rows: NDArray[np.intp]) -> "Problem":
-        """Some of the rows."""
+        """Select rows."""
         unit = None if self.unit is None else np.unique(self.unit[rows], return_inverse=True)[1]
         return replace(
             self, X=self.X[rows], y=self.y[rows], domain=self.domain[rows], weight=self.weight[rows], unit=unit
         )
 
     def folds(self) -> Folds:
-        """The fold of each row: by content, or all rows of one unit together."""
+        """Return the fold of each row: by content, or all rows of one unit together."""
         if self.unit is not None:
             return folds_by_group(self.unit, min(FOLDS, int(self.unit.max()) + 1), self.weight)
         return folds_by_content((self.X[some] for some in blocks(len(self.X))), self.weight, FOLDS)
@@ -55,7 +55,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """What models that did not see a row say of it: `plain`, and `value` with its domain's level; `(n,)`, `(n, C)`."""
+    """Out-of-sample predictions: `plain`, and `value` with the level of the domain; `(n,)`, `(n, C)`."""
 
     value: Array
     plain: Array
@@ -67,7 +67,7 @@ class Expected:
 
 @dataclass(frozen=True, eq=False)
 class FoldModels:
-    """The learners of every fold, fitted to the rows outside of it, and the levels of domains that they found."""
+    """The learners of every fold, fitted to the rows outside of it, and the levels of domains that they estimate."""
 
     numbers: NDArray[np.int64]
     fits: tuple[list[Any], ...]
@@ -87,7 +87,7 @@ class FoldModels:
 
 
 def out_of_row(problem: Problem, weight: Array | None = None, progress: Show = False) -> Expected:
-    """Each row by models of the other folds, which know its domain.
+    """Predict each row by models of the other folds, which include its domain.
 
     >>> x = np.linspace(0, 1, 100)[:, None]
     >>> zero = np.zeros(100, np.intp)
@@ -99,7 +99,7 @@ def out_of_row(problem: Problem, weight: Array | None = None, progress: Show = F
 
 
 def out_of_domain(problem: Problem, weight: Array | None = None, progress: Show = False) -> Expected | None:
-    """Each row by models of other domains; nothing to say of a single domain."""
+    """Predict each row by models of other domains; return None for a single domain."""
     if problem.n_domains < 2:
         return None
     fold = folds_by_group(problem.domain, min(FOLDS, problem.n_domains), problem.weight)
@@ -234,7 +234,7 @@ class _Fit:
 
 
 def stacked(parts: Array, y: NDArray[Any], weight: Array) -> Array:
-    """Shares of learners, none negative, together one, with the least squared error.
+    """Return the shares of learners in a stack: non-negative, of sum one, with the least squared error.
 
     >>> y = np.array([0.0, 1.0, 2.0, 3.0])
     >>> stacked(np.stack([y, -y]), y, np.ones(4)).round(6).tolist()
@@ -273,7 +273,7 @@ def squared_errors(y: NDArray[Any], value: Array) -> Array:
 
 
 def sample_by_domain(problem: Problem) -> NDArray[np.bool_]:
-    """At most 20,000 rows, as even over domains as they allow, chosen by what a row says, not where it stands.
+    """Sample at most 20,000 rows, as evenly over domains as possible, by the content of rows and not their position.
 
     >>> rows = np.arange(50_000.0)[:, None]
     >>> some = Problem(rows, rows[:, 0], np.repeat([0, 1], [1_000, 49_000]), 2, 0, np.ones(50_000))

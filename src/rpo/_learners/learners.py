@@ -1,7 +1,7 @@
-"""What residuals are taken from: a line, curves with boosted trees on what they leave, boosted trees, or any by name.
+"""Learners used to compute residuals: ridge, splines with boosted trees on their residuals, boosted trees.
 
-Trees and lines leave misfit at the edges of shifted domains that looks like noise. Curves that go on as lines where
-data end do not; trees find what curves miss.
+Trees and lines have misfit at the edges of shifted domains that looks like noise. Splines that continue linearly
+beyond the data have not; trees fit what the splines miss.
 """
 
 from collections.abc import Callable, Sequence
@@ -100,7 +100,7 @@ class Additive(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: ArrayLike, binned: Binned | None = None) -> Array:
-        """f(x), a block of rows at a time; never farther beyond the targets seen than they lie apart.
+        """Predict in blocks of rows. Clip predictions to the training range, extended by its width on both sides.
 
         Rows that are `binned` already are not binned again.
         """
@@ -114,7 +114,7 @@ class Additive(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def within(values: Array, group: NDArray[np.intp], weight: Array | None) -> Array:
-    """Values less the mean of their group.
+    """Subtract the mean of its group from each value.
 
     >>> within(np.array([1.0, 3.0, 7.0]), np.array([0, 0, 1]), None).tolist()
     [-1.0, 1.0, 0.0]
@@ -126,7 +126,7 @@ def within(values: Array, group: NDArray[np.intp], weight: Array | None) -> Arra
 def _with_offsets(
     of: Moments, columns: Columns, y: Array, weight: Array | None, domains: NDArray[np.intp]
 ) -> tuple[Ridge, Array]:
-    """A ridge on a basis, and the intercept of every domain, shrunk."""
+    """Fit a ridge on a basis, with a shrunk intercept for every domain."""
     w = np.ones(len(y)) if weight is None else weight
     number = len(of.mass)
     mass = np.bincount(domains, w, number)
@@ -152,7 +152,7 @@ def _with_offsets(
 
 
 def _scaler(columns: Array) -> StandardScaler:
-    """Brings columns to deviation one, but those that hardly a row tells."""
+    """Scale columns to unit variance, except nearly constant ones."""
     scaler = StandardScaler().fit(columns)
     scaler.scale_ = np.where(scaler.scale_ < HARDLY, 1.0, scaler.scale_)
     return scaler
@@ -170,7 +170,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.C = C
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Curves first, then the products that go along with what is left."""
+        """Fit splines first, then the products that correlate with their residuals."""
         x, label = np.asarray(X, dtype=np.float64), np.asarray(y)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         self.n_features_in_ = x.shape[1]
@@ -199,7 +199,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return model.fit(self.scale_.transform(columns), label, sample_weight=weight)
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """The probability of each class, a block of rows at a time."""
+        """Predict the probability of each class in blocks of rows."""
         x = np.asarray(X, dtype=np.float64)
         value = np.empty((len(x), len(self.classes_)))
         for some in blocks(len(x)):
@@ -209,7 +209,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return value
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The likeliest class."""
+        """Predict the most likely class."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(1)])
 
 
@@ -221,7 +221,7 @@ def boosted(
     learning_rate: float = 0.1,
     seed: int = 0,
 ) -> Any:
-    """scikit-learn's boosted trees on coarse columns.
+    """Return scikit-learn's boosted trees on coarse columns.
 
     >>> bool(boosted().fit(np.arange(100.0)[:, None], np.arange(100.0)).predict([[90.0]])[0] > 80)
     True
@@ -285,7 +285,7 @@ def fit_boosted(trees: Any, x: Array, y: NDArray[Any], weight: Array | None, bin
 
 
 def predict_boosted(trees: Any, x: Array, binned: Binned | None = None) -> Array:
-    """What `boosted()` says of rows, which may be in its bins already.
+    """Predict rows, which may be binned already, by a fitted `boosted()`.
 
     >>> x = np.arange(100.0)[:, None]
     >>> trees = boosted().fit(x, x[:, 0])
@@ -311,7 +311,7 @@ class Line(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: ArrayLike) -> Array:
-        """a + xb."""
+        """Predict a + xb."""
         return self.line_(np.asarray(X, dtype=np.float64))
 
 
@@ -350,12 +350,12 @@ class AnchorLine(Line):
 
 
 def logistic(solver: str = "newton-cholesky") -> Any:
-    """scikit-learn's logistic regression on standardised columns."""
+    """Return scikit-learn's logistic regression on standardised columns."""
     return make_pipeline(StandardScaler(), LogisticRegression(C=1.0, max_iter=200, tol=1e-3, solver=solver))
 
 
 def automatic(n_classes: int) -> list[Any]:
-    """The learners of `estimator="auto"`, from stiff to flexible; 0 classes are a regression.
+    """Return the learners of `estimator="auto"`, from stiff to flexible; 0 classes are a regression.
 
     >>> [type(learner).__name__ for learner in automatic(0)]
     ['Line', 'Additive', 'Pipeline']
@@ -369,7 +369,7 @@ def automatic(n_classes: int) -> list[Any]:
 
 
 def forest(leaf: int) -> ExtraTreesClassifier:
-    """A forest that tells all classes at once: boosting needs a tree for each class and step.
+    """Return a forest that predicts all classes at once; boosting needs a tree for each class and step.
 
     >>> forest(leaf=1).fit([[0.0], [1.0], [2.0]], [0, 1, 2]).predict([[2.0]]).tolist()
     [2]

@@ -1,6 +1,6 @@
-"""Curves and trees as tables over the places of columns: what they say of many rows, without a way through nodes.
+"""Fast prediction of many rows by splines and trees, from tables over the ranks of their values.
 
-Both give what the models give that they are made of, but for the last bits of a sum.
+Predictions equal those of the original models, except for the last bits of a sum.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -129,7 +129,7 @@ class Curves:
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A split: rows with x ≤ `threshold` go on to the leaves of `left`."""
+    """A split: rows with x ≤ `threshold` go to the leaves of `left`."""
 
     tree: int
     column: int
@@ -140,7 +140,7 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """Boosted trees by bits: a row keeps, in every tree, the leaves that no split took from it; the first is its own.
+    """Boosted trees by bits: in every tree, the leaf of a row is the first that no split excludes.
 
     Every column says by its place alone which leaves its splits take away, of all trees at once (Lucchese et al.,
     QuickScorer: a fast algorithm to rank documents with additive ensembles of regression trees, SIGIR 2015).

@@ -1,4 +1,4 @@
-"""Where a number stands among sorted cuts, without a search: the cell of a grid says it but for a step or two."""
+"""The rank of a number among sorted cuts, from the cell of a grid and a step or two instead of a search."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ MOST_STEPS = 6  # from which on a search takes no longer
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """#{c : c < x} for sorted cuts c: those in cells before that of x, and a step for every cut of its own cell.
+    """#{c : c < x} for sorted cuts c: those in cells before that of x, and a step for every cut in the same cell.
 
     Finding the cell is monotone whatever the rounding, so that the place is exact.
 
@@ -51,7 +51,7 @@ class Places:
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """The same of hashes among sorted ones: these are even, so that their first bits are the grid.
+    """The rank of a hash among sorted hashes: these are uniform, so that their first bits are the grid.
 
     >>> Ranks.of(np.array([5, 2**63], dtype=np.uint64))(np.array([5, 6, 2**64 - 1], dtype=np.uint64)).tolist()
     [0, 1, 2]

@@ -1,4 +1,4 @@
-"""The models of a fold, put together so that many rows are asked of them at a time."""
+"""The models of a fold combined for fast prediction of many rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Straight:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """Parts that belong to several outputs, side by side."""
+    """Parts of several outputs, side by side."""
 
     parts: tuple[Any, ...]
 
@@ -64,7 +64,7 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """A learner's share of the stack, and the parts that add up to what it says; of classes, to their log odds."""
+    """A learner's share of the stack, and the parts that add up to its prediction; of classes, to their log odds."""
 
     share: float
     parts: tuple[Any, ...]
@@ -91,7 +91,7 @@ class Learner:
 
 @dataclass(frozen=True, eq=False)
 class Quick:
-    """What `FoldModels.plain` gives of one fold, to 1e-12, in a sixth of the time."""
+    """`FoldModels.plain` of one fold, equal to 1e-12, in a sixth of the time."""
 
     places: dict[int, Places]
     learners: tuple[Learner, ...]

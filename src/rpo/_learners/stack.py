@@ -1,4 +1,4 @@
-"""What a Quality estimator can be made of: named learners, any estimator, and the stack of "auto"."""
+"""The learners of a Quality estimator: by name, any estimator, or the stack of "auto"."""
 
 import warnings
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ Learners = Mapping[str, Any]
 def learners_of(
     estimator: Any, *, classes: bool, rows: int, seed: int, network: Factory | None = None
 ) -> dict[str, Any]:
-    """The learners of an estimator by name: several for "auto", else one.
+    """Return the learners of an estimator by name: several for "auto", otherwise one.
 
     Where LightGBM is installed (`pip install rpo[trees]`), its trees take the place of scikit-learn's larger ones.
 
@@ -86,17 +86,17 @@ def make_learners(estimator: Any, n_classes: int) -> list[Any]:
 
 
 def linear(classes: bool) -> Any:
-    """A line, or logistic regression."""
+    """Return ridge or logistic regression."""
     return named("linear", classes=classes)
 
 
 def trees(classes: bool, seed: int) -> Any:
-    """Boosted trees as scikit-learn sets them."""
+    """Return boosted trees with scikit-learn's defaults."""
     return named("trees", classes=classes, seed=seed)
 
 
 def lightgbm(classes: bool, seed: int) -> Any:
-    """LightGBM's boosted trees as it sets them, in one thread, so that their number changes nothing."""
+    """Return LightGBM's boosted trees with its defaults; one thread, because their number changes results."""
     import lightgbm
 
     made = lightgbm.LGBMClassifier if classes else lightgbm.LGBMRegressor
@@ -104,7 +104,7 @@ def lightgbm(classes: bool, seed: int) -> Any:
 
 
 def constant(classes: bool) -> Any:
-    """The mean, or the shares of the classes."""
+    """Return a learner that predicts the mean, or the shares of the classes."""
     return DummyClassifier(strategy="prior") if classes else DummyRegressor()
 
 
@@ -170,7 +170,7 @@ def varying(weight: Array | None) -> Array | None:
 
 
 def weight_name(model: Any) -> str | None:
-    """What `fit` calls the weights of rows; None if it takes none.
+    """Return the name of `fit`'s argument for the weights of rows; None if it has none.
 
     >>> weight_name(linear(False)), weight_name(linear(True))
     ('sample_weight', 'logisticregression__sample_weight')
@@ -191,7 +191,7 @@ def warn_without_weights(learners: Learners) -> None:
 
 
 def resampled(weight: Array, seed: int) -> NDArray[np.intp]:
-    """As many rows as there are, drawn by their weight.
+    """Draw as many rows as there are, with replacement, with probabilities proportional to weight.
 
     >>> resampled(np.array([0.0, 1.0]), 0).tolist()
     [1, 1]
@@ -225,6 +225,6 @@ class Stack:
     """0 for a regression."""
 
     def outputs(self, X: Array) -> Array:
-        """Numbers, or probabilities."""
+        """Predict numbers, or probabilities."""
         made = [self.shares[name] * outputs(part, X, self.n_classes) for name, part in self.parts.items()]
         return np.asarray(np.sum(made, axis=0))
