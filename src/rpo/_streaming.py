@@ -1,4 +1,4 @@
-"""A dataset judged or learned from without holding it: rows counted, a sample drawn, and every row measured by it."""
+"""Judging and learning from a dataset larger than memory: count rows, draw a sample, measure every row by it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

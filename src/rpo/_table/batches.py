@@ -1,6 +1,6 @@
-"""Columns of a batch of rows as numbers, as places of labels, and as one key per row.
+"""Columns of a batch of rows as numbers, as codes of labels, and as one key per row.
 
-Of text every different value is looked at once, however often it occurs.
+Distinct values of text are converted once, however often they occur.
 """
 
 from collections.abc import Mapping, Sequence

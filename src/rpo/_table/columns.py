@@ -1,4 +1,4 @@
-"""Columns as numbers: what is learned of each is plain data, the JSON of the model folder."""
+"""Columns as numbers: what is learned about each is plain data, the JSON of the model folder."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ class LeftOut:
 
 
 def learn(values: "pd.Series[Any]", name: str, *, category: bool = False) -> Column | LeftOut:
-    """What a column is; one that says nothing about a row is left out, one that cannot be used is an error.
+    """Learn the kind of a column; leave out a column without information, raise if one cannot be used.
 
     >>> learn(pd.Series([3.0, None, 5.0]), "age")
     Column(name='age', kind='number', fill=4.0, gaps=True, categories=())
@@ -112,7 +112,7 @@ def learn(values: "pd.Series[Any]", name: str, *, category: bool = False) -> Col
 
 
 def kind_of(known: "pd.Series[Any]", name: str) -> Literal["number", "date", "category"]:
-    """What a column without gaps is: numbers, dates or categories, whatever way it is written.
+    """Return the kind of a column without gaps: numbers, dates or categories, in any notation.
 
     >>> kind_of(pd.Series(["1", "2.5"]), "a"), kind_of(pd.Series(["2020-01-31"]), "b")
     ('number', 'date')
@@ -146,7 +146,7 @@ def kind_of(known: "pd.Series[Any]", name: str) -> Literal["number", "date", "ca
 
 
 def are_codes(text: "pd.Series[Any]") -> bool:
-    """Whether texts of digits are codes and no amounts: as long as each other with a zero in front, or too long.
+    """Return whether texts of digits are codes, not amounts: of equal length with leading zeros, or too long.
 
     Two digits are read as a number (months, days, hours), and so are numbers of other lengths.
 
@@ -173,7 +173,7 @@ def _category(values: "pd.Series[Any]", name: str) -> Column | LeftOut:
 
 
 def as_text(values: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Labels as text; whole numbers without a decimal point, a missing value as a label of its own.
+    """Convert labels to text: whole numbers without a decimal point, missing values as a label of their own.
 
     A null character is written as its symbol: arrays of text lose it at the end of a label, which may be all of it.
 
@@ -189,7 +189,7 @@ def as_text(values: "pd.Series[Any]") -> "pd.Series[Any]":
 
 
 def typed(values: "pd.Series[Any]", column: Column) -> Array:
-    """A column as numbers with gaps: numbers, days, or the place of the category (−1 for any other).
+    """Convert a column to numbers with gaps: numbers, days, or the index of the category (−1 for any other).
 
     >>> typed(pd.Series(["b", "z"]), Column(name="c", kind="category", categories=("a", "b"))).tolist()
     [1.0, -1.0]
@@ -256,7 +256,7 @@ def expand(values: Array, column: Column) -> Array:
 
 
 def names_of(columns: Sequence[Column]) -> tuple[list[str], list[int]]:
-    """The names of the numbers, and the place of the column each comes from.
+    """Return the names of the numbers, and the index of the column of each.
 
     >>> names_of([Column(name="age", kind="number", gaps=True), Column(name="dose", kind="number")])
     (['age', 'age missing', 'dose'], [0, 0, 1])

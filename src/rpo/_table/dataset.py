@@ -1,6 +1,6 @@
 """A dataset of Parquet files, in parts: a file, a folder, a pattern, partitions named in folders, an object store.
 
-Nothing is read but the ends of the files, where their columns and rows are described, until a part is asked for.
+Only the metadata at the ends of the files is read before a part is used.
 """
 
 import re
@@ -51,7 +51,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Parts, in the order of their files' names, the columns that they have together, and files that were skipped."""
+    """Parts, in the order of their files' names, the columns of all of them, and files that were skipped."""
 
     name: str
     parts: tuple[Part, ...]

@@ -1,6 +1,6 @@
-"""A pass over the parts of a dataset: each gives arrays, which add up in the order of the parts, whoever made them.
+"""A pass over the parts of a dataset: the arrays of all parts are added up in the order of the parts.
 
-What a finished part gave may be kept in a folder: the same command then goes on where it was stopped or killed.
+Results of finished parts may be kept in a folder: the same command then continues where it was stopped or killed.
 """
 
 import io
@@ -32,7 +32,7 @@ def one_by_one(work: Work, parts: Sequence[Part]) -> Iterator[tuple[int, Given]]
 
 @dataclass(frozen=True)
 class Running:
-    """How passes are made: by whom, what is kept where, whether bad files may be skipped, and whether it is shown."""
+    """Options of a pass: workers, the folder of results, whether to skip bad files and to show progress."""
 
     spread: Spread = one_by_one
     checkpoint: Path | None = None
@@ -52,7 +52,7 @@ def guarded(work: Work, part: Part) -> Given:
 
 @dataclass(frozen=True)
 class PartFolder:
-    """A folder for what finished parts gave, used as a dictionary is; what is taken out stays in its file."""
+    """The results of finished parts in a folder, used like a dictionary; removed results stay in their file."""
 
     folder: Path
 

@@ -342,7 +342,7 @@ def rows_in(path: str | Path) -> int:
 
 
 class ParquetFrame:
-    """As much of a data frame as `prepare` asks for; every look at a column reads it from the file."""
+    """The part of a data frame's interface that `prepare` needs; columns are read from the file on every access."""
 
     def __init__(self, file: Path, rows: NDArray[np.bool_] | None = None) -> None:
         from pyarrow import parquet

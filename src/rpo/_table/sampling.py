@@ -1,7 +1,7 @@
-"""A sample of a dataset, drawn by domain: first the rows of every domain are counted, then some of each are taken.
+"""A sample of a dataset, drawn by domain: first the rows of every domain are counted, then a share of each is drawn.
 
-A row is taken if its key, made of what it says, is below the share that its domain gives. So the sample does not depend
-on how the rows are cut into files, nor on their order, and copies of a row come together.
+A row is drawn if its key, a hash of its content, is below the share of its domain. So the sample depends neither on
+the division of rows into files nor on their order, and copies of a row come together.
 """
 
 from collections import Counter

@@ -171,7 +171,7 @@ def _role_values(frame: pd.DataFrame, roles: Mapping[str, str]) -> dict[str, Any
 
 
 def recognise(values: "pd.Series[Any]", name: str, asked: AskedTask = "auto") -> tuple[Task, str]:
-    """The task that a target calls for, and a sentence that says why.
+    """Return the task for a target, and a sentence with the reason.
 
     >>> recognise(pd.Series(["yes", "no"]), "bought")
     ('classification', "the target 'bought' has 2 classes: classification")
@@ -196,7 +196,7 @@ def recognise(values: "pd.Series[Any]", name: str, asked: AskedTask = "auto") ->
 
 
 def target_values(values: "pd.Series[Any]", name: str, task: Task) -> NDArray[Any]:
-    """The target as numbers or class names, or one line about why not.
+    """Convert the target to numbers or class names; raise if it cannot be used.
 
     >>> target_values(pd.Series([1.0, 2.0]), "y", "regression").tolist()
     [1.0, 2.0]
@@ -234,7 +234,7 @@ def target_values(values: "pd.Series[Any]", name: str, task: Task) -> NDArray[An
 
 
 def domain_labels(frame: pd.DataFrame, domain: str | None) -> NDArray[Any]:
-    """The domain of each row as text; one for all if no column is named.
+    """Return the domain of each row as text; the same for all rows if no column is named.
 
     >>> domain_labels(pd.DataFrame({"site": [1, 1, 2]}), "site").tolist()
     ['1', '1', '2']
