@@ -1,4 +1,4 @@
-"""A folder of files that RPO wrote, such as a saved model: replaced whole, and read only if it is whole.
+"""Folders of files that RPO wrote, such as a saved model: replaced as a whole, and read only if complete.
 
 `manifest.json` names every file with its size and SHA-256. A folder with any other file in it, or with one that was
 changed since, is somebody's work: it is never replaced, and what was changed is never read.
