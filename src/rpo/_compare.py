@@ -1,4 +1,4 @@
-"""What helps on this table? Every domain held out in turn, learners and methods side by side, resumable."""
+"""Comparison of learners and methods on a table whose domains are held out in turn; interrupted work continues."""
 
 import tempfile
 from collections.abc import Mapping, Sequence

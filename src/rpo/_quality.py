@@ -1,4 +1,4 @@
-"""Which domains, strata, features, columns and rows of a table are poor: `rpo.quality`, and how it finds out."""
+"""`rpo.quality`: estimate the quality of domains, strata, features, columns and rows of a table."""
 
 from collections.abc import Sequence
 from dataclasses import replace

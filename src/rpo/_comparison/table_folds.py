@@ -40,7 +40,7 @@ def digest(value: Any) -> str:
 
 @dataclass(frozen=True)
 class ResultFolder:
-    """Results of finished work, a JSON file with a checksum for each: what was damaged is done again."""
+    """Results of finished work, each a JSON file with a checksum; damaged ones are computed again."""
 
     path: Path
 
@@ -59,7 +59,7 @@ class ResultFolder:
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """A table as the engine takes it, and the domains that each fold holds out."""
+    """A table as input of the engine, and the domains that each fold holds out."""
 
     X: NDArray[np.float64]
     y: NDArray[Any]

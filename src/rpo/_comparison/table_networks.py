@@ -1,6 +1,6 @@
-"""Networks on the folds of a table: candidates of a method by fold and seed, trained in stacks, the best one taken.
+"""Networks on the folds of a table: candidates of a method by fold and seed, trained in stacks; the best is chosen.
 
-RPO and its kin differ only in what they make of the same first stage: they are trained together, after one.
+RPO and its variants share the first stage, so they are trained together after one.
 """
 
 import math
@@ -80,7 +80,7 @@ class Candidates(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """Work of one process: methods with the same first stage, or one method, at several places."""
+    """Work of one process: one method, or methods with the same first stage, at several places."""
 
     methods: tuple[Candidates, ...]
     places: tuple[Place, ...]
@@ -150,7 +150,7 @@ class Networks:
         return sorted(stacks, key=lambda stack: stack.places[0][1])  # by seed: then what is done soon is whole
 
     def _parts(self) -> list[Sequence[Place]]:
-        """Places by the number of domains trained on, as many as go into one stack."""
+        """Divide places by their number of training domains, and into stacks of limited size."""
         parts: list[Sequence[Place]] = []
         for size in sorted({len(held) for held in self.folds.held_out}):
             folds = [f for f, held in enumerate(self.folds.held_out) if len(held) == size]
