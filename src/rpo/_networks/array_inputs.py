@@ -1,4 +1,4 @@
-"""What a user may hand to `fit` and `predict`, checked: one line for everything that is wrong."""
+"""Checks of the arguments of `fit` and `predict`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
@@ -134,7 +134,7 @@ def check_kinds(X: Any) -> None:
 
 
 def is_widths(hidden: Any) -> bool:
-    """Whether these are the widths of hidden layers.
+    """Return whether the argument is a sequence of widths of hidden layers.
 
     >>> is_widths((64, 64)), is_widths(64), is_widths([0])
     (True, False, False)
@@ -145,7 +145,7 @@ def is_widths(hidden: Any) -> bool:
 
 
 def weighted_moments(values: NDArray[Any], weight: Array) -> tuple[Array, Array]:
-    r"""Mean and standard deviation of each column under weights; a constant column has deviation one.
+    r"""Compute weighted mean and standard deviation of each column; a constant column has deviation one.
 
     A block of rows at a time, so that values in a file stay there.
 
