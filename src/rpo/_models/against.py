@@ -1,4 +1,4 @@
-"""One new domain beside those that a model was fitted on: shift of its columns, distance, and how well it is served."""
+"""Comparison of a new domain with those that a model was fitted on: shift of columns, distance, error of the model."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,7 +39,7 @@ class DomainCheck:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """The training domains of a fitted model, as new ones are held against them."""
+    """The training domains of a fitted model, for comparison with new ones."""
 
     estimator: Any
 

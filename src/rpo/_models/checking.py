@@ -1,4 +1,4 @@
-"""A new table, in memory or in parts, against the domains that a model was fitted on: can the model be trusted?"""
+"""Check whether a model can be trusted on a new table, in memory or in parts, by comparison with training domains."""
 
 import os
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ MOST_NAMED = 4
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """What a model makes of new domains.
+    """The result of checking a model on new domains.
 
     `domains` has a row for each domain of the table, `columns` one for each of its columns in each domain, `distances`
     one for each training domain. `summary` says it in sentences, `notes` what was missing or unseen in the table.

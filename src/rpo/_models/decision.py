@@ -1,4 +1,4 @@
-"""Held-out domains decide: errors of candidates on domains that a model did not see, shares of learners, vetoes."""
+"""Decisions by held-out domains: errors of candidates on them, shares of learners, vetoes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -36,7 +36,7 @@ FEWEST = 4  # domains that can veto: fewer share what is wrong with them too eas
 
 @dataclass(frozen=True)
 class Candidate:
-    """What may be done about the data: rows weighted or not, flagged features used or not."""
+    """A choice of remedies: rows weighted or not, flagged features used or not."""
 
     weights: bool
     screen: bool
@@ -53,7 +53,7 @@ PLAIN = Candidate(False, False)
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Rows, folds of whole domains, and what the judgement says of the rows of every fold's training part."""
+    """Rows, folds of whole domains, and the weights of the training rows of every fold."""
 
     problem: Problem
     fold: Folds
@@ -70,12 +70,12 @@ class Trial:
     """What was computed before."""
 
     def columns(self, candidate: Candidate) -> NDArray[np.intp]:
-        """The features that a candidate uses."""
+        """Return the features that a candidate uses."""
         every = np.arange(self.problem.X.shape[1])
         return np.delete(every, self.flagged) if candidate.screen else every
 
     def held_out(self, learners: Learners, candidate: Candidate, bar: Bar | None = None) -> dict[str, Array]:
-        """Of every learner what it says of each row, fitted without the row's domain."""
+        """Predict each row by every learner, fitted without the row's domain."""
         problem, columns = self.problem, self.columns(candidate)
         shape = (len(problem.y), problem.n_classes) if problem.n_classes else (len(problem.y),)
         new = {name: learner for name, learner in learners.items() if (candidate, name) not in self.known}
@@ -98,13 +98,13 @@ class Trial:
         return {name: self.known[candidate, name] for name in learners}
 
     def shares(self, found: Mapping[str, Array], rows: NDArray[np.intp] | None = None) -> Array:
-        """The share of each learner by what they say of held-out domains; noisy rows count less."""
+        """Compute the share of each learner from predictions for held-out domains, with less weight for noisy rows."""
         counts = self.problem.weight * self.class_weight * self.weight
         some = np.arange(len(counts)) if rows is None else rows
         return stacked(np.stack([value[some] for value in found.values()]), self.problem.y[some], counts[some])
 
     def mixed(self, found: Mapping[str, Array]) -> Array:
-        """The stack of learners, the shares of every fold's rows by the other folds."""
+        """Combine the predictions of learners, with shares from the other folds for the rows of each fold."""
         every = np.stack(list(found.values()))
         if len(every) == 1:
             return np.asarray(every[0])
@@ -119,7 +119,7 @@ class Trial:
         return squared_errors(self.problem.y, value)
 
     def by_domain(self, value: Array, *, trusted: bool) -> tuple[Array, Array]:
-        """The mean squared error of each domain, and what the domain counts; of a single domain, those of the folds."""
+        """Compute the mean squared error and the weight of each domain; of each fold if there is a single domain."""
         group = self.problem.domain if self.problem.n_domains > 1 else self.fold
         counts = self.problem.weight * (self.weight if trusted else 1.0)
         mass = np.asarray(np.bincount(group, counts), dtype=np.float64)
@@ -131,7 +131,7 @@ class Trial:
         return paired_p_value(error, other, mass)
 
     def least_error(self, found: Mapping[str, Array]) -> float:
-        """The smallest root mean squared error of any learner on held-out domains, every row counted in full."""
+        """Return the smallest root mean squared error of any learner on held-out domains; all rows have full weight."""
         errors = [float(np.sqrt(np.average(self.squared(v), weights=self.problem.weight))) for v in found.values()]
         return min(errors)
 
@@ -163,7 +163,7 @@ def paired_p_value(error: Array, reference: Array, mass: Array) -> float:
 def trial_of(
     problem: Problem, quality: Quality | None, flagged: tuple[int, ...], class_weight: Array, seed: int
 ) -> Trial:
-    """Folds of domains (of rows by their content where there is one domain only) and the weights within each."""
+    """Divide domains into folds (rows by their content if there is one domain only), with weights for each fold."""
     if problem.n_domains > 1:
         fold = folds_by_group(problem.domain, min(FOLDS, problem.n_domains))
     else:
@@ -177,7 +177,7 @@ def trial_of(
 
 
 def _weight_without(problem: Problem, quality: Quality, flagged: tuple[int, ...], seen: NDArray[np.bool_]) -> Array:
-    """Weights by what the other rows say of noise: residuals of the judgement, levels and shrinkage from them alone.
+    """Compute weights from the noise of the rows in `seen`; levels and shrinkage are estimated from these alone.
 
     A judgement of its own in every fold would cost more than all else; the residuals are out of row already.
     """
@@ -201,7 +201,7 @@ def _weight_without(problem: Problem, quality: Quality, flagged: tuple[int, ...]
 
 
 def permuted(weight: Array, domain: NDArray[np.intp], stratum: NDArray[np.intp], seed: int) -> Array:
-    """The weights of cells, dealt to other cells: as many rows count less, but others.
+    """Permute the weights of cells: as many rows as before have less weight, but others.
 
     >>> zero = np.zeros(4, np.intp)
     >>> sorted(permuted(np.array([1.0, 0.5, 0.2, 0.1]), zero, np.arange(4), 0).tolist())
@@ -214,7 +214,7 @@ def permuted(weight: Array, domain: NDArray[np.intp], stratum: NDArray[np.intp],
 def decided(
     trial: Trial, learners: Learners, weights: str, screen: str, bar: Bar | None = None
 ) -> tuple[Candidate, pd.DataFrame]:
-    """The candidate to go with, and the table of all: what the judgement asks for unless held-out domains veto it.
+    """Choose the remedies of the judgement, unless held-out domains veto them; return the candidate and a table of all.
 
     Candidates are never asked to be better: of weights that are right, held-out domains often cannot tell.
     """
@@ -249,7 +249,7 @@ def decided(
 
 
 def _nothing_left(trial: Trial, value: Mapping[Candidate, Array]) -> bool:
-    """Whether models beat the mean (or the shares of the classes) on held-out domains with flagged features only."""
+    """Return whether models need flagged features to beat the mean (of classes, their shares) on held-out domains."""
     mean = trial.held_out({"mean": constant(trial.problem.n_classes > 0)}, PLAIN)["mean"]
     bound = NOTHING_LEFT * value_error(trial, mean)
     with_them = [value_error(trial, said) < bound for one, said in value.items() if not one.screen]
@@ -258,7 +258,7 @@ def _nothing_left(trial: Trial, value: Mapping[Candidate, Array]) -> bool:
 
 
 def _veto(one: Candidate, p: float, all_rows: Mapping[Candidate, float], domains: int, empty: bool) -> str:
-    """Why held-out domains are against a candidate; empty if they are not.
+    """Return why held-out domains veto a candidate; empty if they do not.
 
     A feature that carries the target stays, however few domains say so: one without which errors are ten times as
     large, or (`empty`) without which nothing is left that beats the mean. Noise is as large for any model: if rows that
@@ -280,7 +280,7 @@ def _veto(one: Candidate, p: float, all_rows: Mapping[Candidate, float], domains
 
 
 def value_error(trial: Trial, value: Array) -> float:
-    """The root mean squared error on held-out domains, noisy rows counting less."""
+    """Compute the root mean squared error on held-out domains, with less weight for noisy rows."""
     error, mass = trial.by_domain(value, trusted=True)
     return float(np.sqrt(mass @ error / mass.sum()))
 
@@ -307,8 +307,9 @@ def _table(trial: Trial, found: Mapping[Candidate, Mapping[str, Array]]) -> pd.D
 
 
 def figures(trial: Trial, value: Array, *, trusted: bool) -> dict[str, float | int]:
-    """√ of the mean squared error of all rows (for classes Brier's score), its spread over domains, the worst domain.
+    """Compute the error of all rows, its standard deviation over domains, and the worst domain.
 
+    Errors are roots of mean squared errors, for classes Brier's score.
     Domains of fewer than five rows count for the mean alone.
     """
     error, mass = trial.by_domain(value, trusted=trusted)

@@ -1,4 +1,4 @@
-"""What a fitted Quality model offers for domains never seen: intervals, and adapting to a few of their labels."""
+"""Methods of a fitted Quality model for unseen domains: intervals, and adapting to a few of their labels."""
 
 import warnings
 from copy import copy
@@ -28,12 +28,12 @@ from rpo.exceptions import InputError
 
 
 def outputs_of(model: Any, numbers: Array) -> Array:
-    """What a fitted model says of rows whose columns are numbers already, `(n,)` or `(n, C)`."""
+    """Predict rows whose columns are numbers already, `(n,)` or `(n, C)`."""
     return np.asarray(model._raw(numbers[:, model.kept_]))
 
 
 class NewDomains:
-    """Mixed into both Quality models."""
+    """Mixin of both Quality models for unseen domains."""
 
     reference_: Reference
     adaptation_: Adaptation | None = None
@@ -94,7 +94,7 @@ class NewDomains:
         return np.column_stack([value - reach, value + reach])
 
     def _held_out(self) -> Reference:
-        """Held-out domains; of an adapted model, each moved by as many of its own rows."""
+        """Return the held-out domains; those of an adapted model are adapted by as many of their own rows."""
         if self.adaptation_ is None:
             return self.reference_
         if self._known_moved is None:
@@ -102,7 +102,7 @@ class NewDomains:
         return self._known_moved
 
     def _effects(self) -> Effects:
-        """How domains differ from the model; computed when first asked for."""
+        """Estimate how domains differ from the model, once."""
         if self._known_effects is None:
             self._known_effects = effects_of(self.reference_)
         return self._known_effects

@@ -1,4 +1,4 @@
-"""New domains as sums over their rows: all that a check needs of them, however many rows there are."""
+"""Sums over the rows of new domains: sufficient for a check, however many rows there are."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from rpo._table.columns import Column, names_of, typed
 
 @dataclass(frozen=True, eq=False)
 class NewRows:
-    """Rows of a new table: columns as numbers, what the model says, the target if known, gaps and unseen categories."""
+    """Rows of a new table: columns as numbers, predictions, the target if known, gaps and unseen categories."""
 
     X: Array
     value: Array
@@ -56,7 +56,7 @@ def rows_of_frame(columns: Sequence[Column], frame: pd.DataFrame, X: Array, valu
 
 @dataclass(frozen=True, eq=False)
 class NewDomain:
-    """One new domain: figures of its columns, shares of its rows, and how well the model serves it."""
+    """One new domain: figures of its columns, shares of its rows, and errors of the model."""
 
     rows: float
     mean: Array

@@ -1,4 +1,4 @@
-"""What both Quality models share: judge the data, decide by held-out domains, fit, predict."""
+"""Base of both Quality models: judge the data, decide by held-out domains, fit, predict."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ FEWEST_JUDGED = 40  # rows: of fewer nothing is said about their quality
 
 
 class QualityModel(NewDomains, TableInputs):
-    """Base of both Quality models; a subclass says what the target is."""
+    """Base of both Quality models; subclasses define the kind of target."""
 
     # `domains` and `strata` travel through Pipeline, GridSearchCV and the like as they are.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"domains": True, "strata": True}
@@ -167,7 +167,7 @@ class QualityModel(NewDomains, TableInputs):
         return judge(ready, grouping=self.grouping, random_state=self._seed(), progress=self.verbose)
 
     def _flagged(self) -> tuple[int, ...]:
-        """The places of the features that the judgement flags; none if that would leave none."""
+        """Return the positions of flagged features; none if no other feature would be left."""
         if self.quality_ is None:
             return ()
         names, column = names_of(self.columns_)
@@ -177,7 +177,7 @@ class QualityModel(NewDomains, TableInputs):
         return found if len(found) < len(self.features_) else ()
 
     def _decide(self, trial: Trial, learners: Mapping[str, Any]) -> tuple[Candidate, Array]:
-        """The candidate, and what the model says of rows whose domain it did not see; both with their figures."""
+        """Choose the candidate and predict held-out domains; keep the figures of both."""
         classes = trial.problem.n_classes > 0
         tried = {name: learners[name] for name in TRIED if name in learners} or dict(learners)
         folds = len(np.unique(trial.fold))
@@ -223,13 +223,13 @@ class QualityModel(NewDomains, TableInputs):
         return "no rows are noisy and no feature is suspicious, or the remedies are off"
 
     def _named(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Domains by their label; folds by their number where there is one domain."""
+        """Replace numbers of domains by their labels, or by those of folds if there is one domain."""
         place = table["worst_domain"].to_numpy()
         names = self.domains_[place].tolist() if len(self.domains_) > 1 else [f"fold {k + 1}" for k in place]
         return table.assign(worst_domain=pd.Series(names, index=table.index, dtype=object))
 
     def _say_dropped(self, chosen: Candidate, table: pd.DataFrame) -> None:
-        """The features that go, each with its share and p and the error with and without all of them."""
+        """Keep a table of dropped features: share and p of each, and the error with and without all of them."""
         if not chosen.screen or self.quality_ is None:
             columns = ["feature", "column", "share", "p", "error_with", "error_without"]
             self.dropped_ = pd.DataFrame(columns=columns)
@@ -259,7 +259,7 @@ class QualityModel(NewDomains, TableInputs):
         self.weighted_ = chosen.weights
 
     def _keep(self, trial: Trial, value: Array, rows: NDArray[np.intp], n: int) -> None:
-        """What belongs to rows, in the order in which they were given."""
+        """Keep weights and held-out predictions of rows, in the order of the table."""
         first, place = np.unique(rows, return_index=True)
         judged = np.zeros(n)
         judged[first] = trial.weight[place]
@@ -320,13 +320,13 @@ class QualityModel(NewDomains, TableInputs):
         return value if self.adaptation_ is None else self.adaptation_(value)
 
     def _features(self, X: Any) -> Array:
-        """The numbers that the learners take."""
+        """Return the features of X as numbers for the learners."""
         check_is_fitted(self, "estimator_")
         frame, _ = self._frame(X)
         return numbers(frame, self.columns_)[:, self.kept_]
 
     def _raw(self, values: Array) -> Array:
-        """What the learners say, before any adapting."""
+        """Predict by the learners, without adapting."""
         if isinstance(self.estimator_, Stack):
             found = self.estimator_.outputs(values)
         else:
@@ -344,7 +344,7 @@ def _network(name: str, **options: Any) -> Any:
 
 
 def decision_words(model: QualityModel) -> list[str]:
-    """What a Quality model decided, and a warning where it is no better than no model."""
+    """Describe the decisions of a Quality model, with a warning if it is no better than no model."""
     judged = model.quality_
     less = int(((model.weight_ < 1) & (model.weight_ > 0)).sum())
     if less:

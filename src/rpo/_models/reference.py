@@ -1,7 +1,7 @@
-"""What held-out domains showed, kept beside a model: intervals, checks of new domains and adapting all go by it.
+"""Errors and figures of held-out domains, kept beside a model for intervals, checks of new domains and adapting.
 
-Nothing is trained for it but a small model of how large errors are: predictions for held-out domains are there already,
-for the model was decided by them.
+Only a small model of the size of errors is trained for it: predictions for held-out domains are known already, because
+the model was chosen by them.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ Mover = Callable[[NDArray[np.intp], NDArray[np.intp]], Array]
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Rows with what models said of them that did not see their domain, and figures of every domain.
+    """Rows with predictions by models that did not see their domain, and figures of every domain.
 
     Of at most 20,000 rows, as even over domains as they allow. Where there is one domain only, every row stands for a
     domain of its own: what is said then holds for new rows, not for new domains.
@@ -102,12 +102,12 @@ class Reference:
         return self.target - self.value
 
     def figures(self, X: Array) -> Array:
-        """Columns, and what the others leave of each, standardised."""
+        """Return the columns and the standardised residual of each given the others."""
         return figures_of(X, self.low, self.deviation, self.beside)
 
 
 def figures_of(X: Array, zero: Array, deviation: Array, beside: Array) -> Array:
-    """Columns `(n, p)`, and beside them what the other columns leave of each, in deviations."""
+    """Append to columns `(n, p)` the residual of each given the other columns, in standard deviations."""
     safe = np.where(deviation > 0, deviation, 1.0)
     return np.hstack([X, (X - zero) / safe @ beside])
 
@@ -119,7 +119,7 @@ BY_COLUMN = ("deviation", "low", "high")
 
 
 def reference_of(trial: Trial, value: Array, chosen: Candidate) -> Reference:
-    """The reference of a model from its predictions for held-out domains."""
+    """Compute the reference of a model from its predictions for held-out domains."""
     problem = trial.problem
     kept, domain, n = trial.kept, problem.domain, problem.n_domains
     columns = trial.columns(chosen)
@@ -173,7 +173,7 @@ def reference_of(trial: Trial, value: Array, chosen: Candidate) -> Reference:
 
 
 def relation(y: NDArray[Any], value: Array, count: Array, domain: NDArray[np.intp], n: int) -> tuple[Array, Array]:
-    """Σ(f − f̄)² and Σ(f − f̄)(r − r̄) of every domain; of classes the sum over their probabilities."""
+    """Compute Σ(f − f̄)² and Σ(f − f̄)(r − r̄) of every domain; for classes the sum over their probabilities."""
     rows = np.bincount(domain, count, n)
     reach, along = np.zeros(n), np.zeros(n)
     for k, f in enumerate(value.T if value.ndim == 2 else value[None]):
@@ -187,7 +187,7 @@ def relation(y: NDArray[Any], value: Array, count: Array, domain: NDArray[np.int
 def _figures(
     X: Array, middle: Array, deviation: Array, low: Array, count: Array, domain: NDArray[np.intp], n: int
 ) -> tuple[Array, Array]:
-    """What the others leave of a column, as lines of all; and the figures of every row by lines of other domains."""
+    """Fit a line of each column on the others; compute the figures of every row by lines from other domains."""
     p = X.shape[1]
     if not 1 < p <= MOST_COLUMNS:
         return np.empty((p, 0)), X
@@ -205,13 +205,16 @@ def _figures(
 
 
 def _beside(correlation: Array) -> Array:
-    """(R + αI)⁻¹ by columns over its diagonal, R the correlation of columns: x_j less a ridge line of the others."""
+    """Compute the coefficients of x_j minus its ridge regression on the other columns, for every j.
+
+    The columns of (R + αI)⁻¹ are divided by its diagonal, R being the correlation of columns.
+    """
     inverse = np.linalg.inv(correlation + RIDGE * np.eye(len(correlation)))
     return np.asarray(inverse / np.diag(inverse))
 
 
 def _outside(X: Array, count: Array, domain: NDArray[np.intp], n: int) -> Array:
-    """The share of each domain's rows that lie outside the range of all other domains in some column."""
+    """Compute the share of rows of each domain outside the range of all other domains in some column."""
     if n < 2:
         return np.zeros(n)
     beyond = np.zeros(len(X), dtype=bool)
@@ -228,14 +231,14 @@ def _outside(X: Array, count: Array, domain: NDArray[np.intp], n: int) -> Array:
 
 
 def arrays_of(reference: Reference) -> dict[str, NDArray[Any]]:
-    """To be saved."""
+    """Return the arrays to save."""
     return {**{name: np.asarray(getattr(reference, name)) for name in ARRAYS}, **reference.noise.arrays()}
 
 
 def read_reference(
     arrays: Mapping[str, NDArray[Any]], *, domains: int, columns: int, inputs: int, classes: int
 ) -> Reference:
-    """What was saved, once every number is seen to be one that it can be; a ValueError or KeyError if not."""
+    """Restore a reference from saved arrays; raise ValueError or KeyError if a number is not valid."""
     found: dict[str, NDArray[Any]] = {}
     n = len(np.asarray(arrays["domain"]))
     places = len(np.asarray(arrays["place"]))
@@ -271,10 +274,10 @@ def read_reference(
 
 
 def rows_of_own(problem: Problem, value: Array, columns: NDArray[np.intp], kept: NDArray[np.bool_]) -> Array:
-    """From how many rows on a line through a domain's own beats the model moved to them, and the most rows tried.
+    """Return the number of labelled rows from which a line fitted to them beats the adapted model, and the most tried.
 
-    Tried with the largest training domains: some of their rows are labelled, the others tell. ∞ if it never does, and
-    one row as the most if no domain is large enough to try.
+    Tried on the largest training domains: some rows are labelled, the others measure the error. ∞ if a line never beats
+    the model; one row as the most if no domain is large enough.
     """
     if problem.n_classes > MOST_CLASSES:
         return np.array([np.inf, 1.0])
@@ -305,7 +308,7 @@ def rows_of_own(problem: Problem, value: Array, columns: NDArray[np.intp], kept:
 
 
 def _sloped_mover(residual: Array, value: Array, domain: NDArray[np.intp]) -> Mover:
-    """Residuals of some rows after the model was given offset and slope by others, as `adapt` does."""
+    """Return a function for the residuals of rows after adapting offset and slope to other rows, as `adapt` does."""
     spread = float(value.std()) or 1.0
     z = np.column_stack([np.ones(len(value)), (value - value.mean()) / spread])
     effects = number_effects(z, residual, np.ones(len(value)), domain)
@@ -317,7 +320,7 @@ def _sloped_mover(residual: Array, value: Array, domain: NDArray[np.intp]) -> Mo
 
 
 def _mover(residual: Array, domain: NDArray[np.intp]) -> Mover:
-    """The same for probabilities, by their offsets alone: the slope of log odds would take its time."""
+    """Return the same function for probabilities, adapted by offsets alone, because slopes of log odds take long."""
     slow = _rows_to_move(residual, domain)
 
     def move(by: NDArray[np.intp], of: NDArray[np.intp]) -> Array:
@@ -327,7 +330,7 @@ def _mover(residual: Array, domain: NDArray[np.intp]) -> Mover:
 
 
 def _rows_to_move(residual: Array, domain: NDArray[np.intp]) -> Array:
-    """σ²/τ² of every output: how many rows of a domain weigh as much as what is known of domains."""
+    """Estimate σ²/τ² of every output, the number of rows of a domain that weigh as much as the prior."""
     size = np.bincount(domain)
     some = size > 0
     found = []

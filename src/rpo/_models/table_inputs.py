@@ -1,4 +1,4 @@
-"""What `fit` and `predict` are given, checked: parameters, a table with its target and weights, labels of rows."""
+"""Checks of the arguments of `fit` and `predict`: parameters, a table with target and weights, labels of rows."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,7 +22,7 @@ CHOICES = ("auto", "on", "off")
 
 
 class TableInputs(BaseEstimator):  # type: ignore[misc]
-    """Mixed into both Quality models."""
+    """Mixin of both Quality models that checks arguments."""
 
     # Set by the subclasses' constructors.
     random_state: int
@@ -92,7 +92,7 @@ class TableInputs(BaseEstimator):  # type: ignore[misc]
         return frame, target, weight
 
     def _frame(self, X: Any, y: Any = None) -> tuple[pd.DataFrame, Any]:
-        """Features as a frame: of a DataFrame its columns as they are, of an array numbers, checked."""
+        """Convert features to a frame: columns of a DataFrame unchanged, those of an array as checked numbers."""
         fitting = y is not None
         if isinstance(X, pd.DataFrame):
             X = X.drop(columns=[name for name in self.not_features_ if name in X.columns])
@@ -130,7 +130,7 @@ def _strata(labels: NDArray[Any], n: int) -> NamedStrata:
 
 
 def _checked_target(y: Any, n: int) -> NDArray[Any]:
-    """The target beside a DataFrame: as many values as rows, none missing or infinite."""
+    """Check the target of a DataFrame: as many values as rows, none missing or infinite."""
     target = check_array(y, ensure_2d=False, dtype=None, input_name="y")
     check_consistent_length(np.empty(n), target)
     return np.asarray(target)

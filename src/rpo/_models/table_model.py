@@ -1,4 +1,4 @@
-"""A model fitted to a table: it takes tables as they come, and says what it did about what they lack."""
+"""A model fitted to a table: it predicts any table with its columns, and notes what is missing or new in it."""
 
 import os
 import warnings
@@ -103,7 +103,7 @@ def fit_table(
 
 
 def weights_of(ready: Table, name: str) -> NDArray[np.float64]:
-    """A column of a prepared table as weights of its rows.
+    """Return a column of a prepared table as weights of its rows.
 
     >>> from rpo._table import prepare
     >>> table = pd.DataFrame({"x": range(20), "y": range(20), "w": [1, 2] * 10})
@@ -125,7 +125,7 @@ def _method(task: Task, method: str, grouping: Grouping, steps: int | None, seed
 
 
 def unique_names(columns: Sequence[Column]) -> list[str]:
-    """The names of the model's inputs, numbered where two columns of the table make the same one.
+    """Return the names of the model's inputs, numbered if two columns of the table have the same.
 
     >>> unique_names([Column(name="a", kind="number", gaps=True), Column(name="a missing", kind="number")])
     ['a', 'a missing', 'a missing (2)']
@@ -141,7 +141,7 @@ def unique_names(columns: Sequence[Column]) -> list[str]:
 def predict_table(
     model: TableModel, frame: pd.DataFrame, *, level: float | None = None, method: How = "conformal"
 ) -> tuple[pd.DataFrame, list[str]]:
-    """A prediction for each row, with the domain if the table names it, and what was odd about the table.
+    """Predict each row, with the domain if the table names it; return notes about the table, too.
 
     For classes there is a column of probabilities for each. With a `level` there are the ends of an interval ("low",
     "high"), or a "set" of classes, that hold on a domain never seen with that probability, by `method`.
@@ -188,7 +188,7 @@ def predict_table(
 
 
 def _interval(model: TableModel, X: pd.DataFrame, level: float, method: How) -> dict[str, Any]:
-    """The ends of an interval of each row, or the names of the classes in its set."""
+    """Return the ends of an interval of each row, or the names of the classes in its set."""
     if not isinstance(model.estimator, QualityRegressor | QualityClassifier):
         raise InputError(f"intervals need a model with held-out domains: fit it with --method {list_choices(NAMED)}")
     made = model.estimator.predict_interval(X, level, method=method)
@@ -199,7 +199,7 @@ def _interval(model: TableModel, X: pd.DataFrame, level: float, method: How) -> 
 
 
 def completed(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[pd.DataFrame, list[str]]:
-    """A table with all columns of a model, those that are lacking empty, and what is odd about it.
+    """Add missing columns of a model to a table, as empty ones; return notes about the table, too.
 
     >>> completed(pd.DataFrame({"a": [1.0]}), [Column(name=name, kind="number") for name in "ab"])[1]
     ["column 'b' is missing from the table: filled with its median, 0"]
@@ -219,18 +219,18 @@ def completed(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[pd.DataFr
 
 
 def _root_mean_square(values: NDArray[np.float64]) -> float:
-    """√(Σ v²/n), in units of the largest, so that squares are numbers."""
+    """Compute √(Σ v²/n), in units of the largest value, so that squares do not overflow."""
     largest = float(np.abs(values).max(initial=0.0))
     return largest * float(np.sqrt(np.mean((values / largest) ** 2))) if largest > 0 else 0.0
 
 
 def _beside(name: str) -> str:
-    """A column of the table beside the predictions, which must not take its name from it."""
+    """Return the name of a column of the table beside the predictions, other than theirs."""
     return f"{name} (given)" if name == "prediction" or name.startswith("probability of ") else name
 
 
 def score_table(model: TableModel, found: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame | None:
-    """How far predictions are from the target, if the table has it: all rows, then each domain, largest first.
+    """Compute errors of predictions, if the table has the target: all rows, then each domain, largest first.
 
     Root mean squared error beside that of the rows' own mean; for classes the share of wrong ones and Brier's score.
     Where there are intervals or sets, the share of rows that they hold ("covered").
@@ -286,7 +286,7 @@ def score_table(model: TableModel, found: pd.DataFrame, frame: pd.DataFrame) -> 
 
 
 def lacking_words(column: Column) -> str:
-    """What is used in place of a column that a table lacks."""
+    """Describe what is used in place of a column that is missing."""
     if column.kind == "category":
         return f"column {column.name!r} is missing from the table: no category is assumed in any row"
     fill = str(np.datetime64(int(column.fill), "D")) if column.kind == "date" else f"{column.fill:g}"
@@ -294,7 +294,7 @@ def lacking_words(column: Column) -> str:
 
 
 def _odd(values: "pd.Series[Any]", column: Column) -> list[str]:
-    """What the values of a column are that the model did not see in fitting."""
+    """Describe the values of a column that were not in the training data."""
     numbers, known = typed(values, column), values.notna().to_numpy()
     if column.kind == "category":
         new = (numbers < 0) & known

@@ -1,7 +1,7 @@
-"""LightGBM's trees fitted to every row of a dataset, which the workers of a Dask cluster hold among them.
+"""LightGBM's trees fitted to every row of a dataset, distributed over the workers of a Dask cluster.
 
-What to judge and to decide is told by a sample, as ever; the trees alone are fitted anew, by LightGBM's own Dask
-estimator. Its workers talk to each other, so that a worker that is lost ends the training: one line, and nothing kept.
+Judgements and decisions are based on a sample, as ever; only the trees are fitted anew, by LightGBM's Dask estimator.
+Its workers talk to each other, so losing a worker ends the training with an error, and nothing is kept.
 """
 
 import logging
@@ -63,7 +63,7 @@ def fit_to_all_rows(
 
 @dataclass(frozen=True, eq=False)
 class Learning:
-    """Read a part as a learner takes it: features, target (a number, or the place of a class) and weight of rows."""
+    """Read a part for a learner: features, target (a number, or the index of a class) and weight of rows."""
 
     dataset: Dataset
     roles: Roles
