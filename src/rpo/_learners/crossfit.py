@@ -77,7 +77,7 @@ class FoldModels:
     n_classes: int
 
     def plain(self, place: int, x: Array) -> Array:
-        """Predict rows by the models of one fold that have a part, the levels of domains aside."""
+        """Predict rows by the models of one fold with positive shares, without levels of domains."""
         used = [(share, model) for share, model in zip(self.shares, self.fits[place], strict=True) if share > 0]
         binned = shared_bins([model for _, model in used], x)
         value = np.zeros((len(x), self.n_classes) if self.n_classes else len(x))
@@ -109,7 +109,7 @@ def out_of_domain(problem: Problem, weight: Array | None = None, progress: Show 
 def cross_fit(
     fit: Callable[[Places, int], Any], fold: Folds, rows: Places | None = None
 ) -> Iterator[tuple[Places, Any]]:
-    """Fit without each fold in turn, and yield the places of its rows with what was fitted without them.
+    """Fit without each fold in turn, and yield the positions of its rows with the models fitted without them.
 
     `fit(seen, f)` gets the places of the rows outside fold `f`: all of them, or those among `rows`, in their order.
 
@@ -128,7 +128,7 @@ def cross_predict(
     fold: Folds,
     rows: Places | None = None,
 ) -> Array:
-    """Predict every row by what was fitted without its fold; `predict(model, held)` gets the places of rows.
+    """Predict every row by models fitted without its fold; `predict(model, held)` gets the positions of rows.
 
     >>> y = np.array([1.0, 2.0, 3.0])
     >>> fold = np.array([0, 1, 1])
@@ -204,7 +204,7 @@ class _Fit:
         return Binned(bins, bins.transform(x))
 
     def __call__(self, seen: Places, _: int) -> tuple[list[Any], Array]:
-        """Return the learners fitted to the rows that are seen, and the level of every domain, if wanted."""
+        """Return the learners fitted to the training rows, and the level of every domain, if wanted."""
         problem = self.problem
         if len(seen) == 0:
             what = "different rows" if problem.unit is None else "units"

@@ -67,7 +67,7 @@ class Additive(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         domains: NDArray[np.intp] | None = None,
         binned: Binned | None = None,
     ) -> Self:
-        """Fit curves, then products, then trees, these on the rows as `binned` if that is known."""
+        """Fit splines, then products, then trees; `binned` rows are used for trees."""
         x, target = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         self.n_features_in_ = x.shape[1]
@@ -238,7 +238,7 @@ def boosted(
 
 
 def takes_bins(learner: Any) -> bool:
-    """Return whether a learner has trees that can be fitted to rows in bins.
+    """Return whether a learner has trees that can be fitted to binned rows.
 
     >>> takes_bins(boosted()), takes_bins(Additive()), takes_bins(Line())
     (True, True, False)
@@ -247,7 +247,7 @@ def takes_bins(learner: Any) -> bool:
 
 
 def shared_bins(models: Sequence[Any], x: Array) -> Binned | None:
-    """Return rows in the bins that several fitted models share; None where each has its own, or one alone has any.
+    """Return rows in the bins that several fitted models share; None if each has its own, or a single model has bins.
 
     >>> x = np.arange(40.0)[:, None]
     >>> bins = Coarse().fit(x)
@@ -268,7 +268,7 @@ def is_boosted(learner: Any) -> bool:
 
 
 def fit_boosted(trees: Any, x: Array, y: NDArray[Any], weight: Array | None, binned: Binned | None = None) -> Any:
-    """Fit `boosted()`, to rows in bins that are known or in bins of their own.
+    """Fit `boosted()` to binned rows, or to rows that are binned here.
 
     >>> x = np.arange(100.0)[:, None]
     >>> bins = Coarse().fit(x)
@@ -332,7 +332,7 @@ class AnchorLine(Line):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, domains: ArrayLike | None = None
     ) -> Self:
-        """Fit the line; without `domains` there is one, and it is the plain one."""
+        """Fit the line; without `domains`, it is ridge regression."""
         if not self.gamma >= 0:
             raise InputError(f"gamma must be a non-negative number, got {self.gamma!r}")
         rows = np.column_stack([np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)])
@@ -378,7 +378,7 @@ def forest(leaf: int) -> ExtraTreesClassifier:
 
 
 def named(name: str, *, classes: bool, seed: int = 0, network: Factory | None = None) -> Any:
-    """Return an estimator by name: ours, or what the factory `network` makes of any other name.
+    """Return an estimator by name; other names than ours are passed to the factory `network`.
 
     >>> type(named("linear", classes=False)).__name__
     'Line'

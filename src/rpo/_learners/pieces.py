@@ -35,7 +35,7 @@ class Pieces:
 
     @classmethod
     def of(cls, basis: Basis, column: int, straight: float, curve: Array | None) -> "Pieces":
-        """Take a column's part of a line on a basis: constant beyond what is drawn in, straight beyond the knots."""
+        """Convert a column's part of a ridge on a basis: constant beyond the range of clipping, linear beyond knots."""
         mean, scale = float(basis.mean_[column]), float(basis.scale_[column])
         low, high = float(basis.low_[column]), float(basis.high_[column])
         knots, coef = np.zeros(1), np.array([[0.0], [straight], [0.0], [0.0]])
@@ -61,7 +61,7 @@ class Pieces:
         return Pieces(self.column, self.mean, right, self.begin[piece], np.ascontiguousarray(self.coef[:, piece]))
 
     def add(self, x: Array, place: NDArray[np.intp], total: Array, room: Array) -> None:
-        """Add its value at rows; there is room for as many numbers."""
+        """Add the value at rows to `total`; `room` is overwritten."""
         u = x - self.mean
         u -= np.take(self.begin, place, out=room, mode="clip")
         value = self.coef[3].take(place, mode="clip")
@@ -93,7 +93,7 @@ class Curves:
 
     @classmethod
     def of(cls, basis: Basis, pairs: NDArray[np.intp], coef: Array, intercept: float) -> "Curves":
-        """Take coefficients of the columns of a basis, and then of products."""
+        """Convert coefficients of the columns of a basis, followed by those of products."""
         d, curved = len(basis.mean_), np.flatnonzero(basis.curved_)
         own = len(coef) - len(pairs)
         of_curve = dict(zip(curved.tolist(), coef[d:own].reshape(len(curved), -1) if own > d else [], strict=False))
@@ -101,7 +101,7 @@ class Curves:
         return cls(float(intercept), pieces, basis, pairs, coef[own:])
 
     def cuts(self) -> Cuts:
-        """Return where its pieces meet."""
+        """Return the cuts between pieces, by column."""
         return [(one.column, one.cuts) for one in self.pieces]
 
     def over(self, places: Mapping[int, Places]) -> "Curves":
@@ -156,7 +156,7 @@ class Trees:
 
     @classmethod
     def of(cls, model: Any, bins: Coarse) -> "Trees | None":
-        """Take scikit-learn's boosted trees, fitted to columns in bins; None of trees that cannot be laid out so."""
+        """Convert scikit-learn's boosted trees, fitted to columns in bins; return None if that is not possible."""
         trees = [tree.nodes for step in model._predictors for tree in step]
         most = max(int(tree["is_leaf"].sum()) for tree in trees)
         if most > 64 or any(tree["is_categorical"].any() for tree in trees):
@@ -183,7 +183,7 @@ class Trees:
         return next(word for word in WORDS if 8 * np.dtype(word).itemsize >= self.value.shape[1])
 
     def over(self, places: Mapping[int, Places]) -> "Trees":
-        """Return the same with what is kept at every place."""
+        """Return the same with the remaining leaves at every place."""
         whole = np.dtype(self.word).itemsize * len(self.value)
         width = -(-whole // 8) * 8 // np.dtype(self.word).itemsize
         kept: dict[int, NDArray[Any]] = {}
@@ -247,7 +247,7 @@ def _unbinned(bins: Coarse, column: int, threshold: float) -> float:
 
 
 def all_cuts(parts: Sequence[Any]) -> dict[int, Places]:
-    """Return the places of every column that some of the parts looks at."""
+    """Return the places of every column that a part uses."""
     cuts: dict[int, list[Array]] = {}
     for part in parts:
         for column, some in part.cuts():

@@ -32,7 +32,7 @@ class Places:
 
     @classmethod
     def of(cls, cuts: Array) -> "Places":
-        """Take cuts in any order."""
+        """Build the grid of cuts in any order."""
         some = np.unique(cuts[np.isfinite(cuts)])
         span = float(some[-1] - some[0]) if len(some) else 0.0
         low, per = (float(some[0]) if len(some) else 0.0), (CELLS - 1) / span if 1e-300 < span < np.inf else 0.0
@@ -64,14 +64,14 @@ class Ranks:
 
     @classmethod
     def of(cls, known: NDArray[np.uint64]) -> "Ranks":
-        """Take hashes that are sorted, each once."""
+        """Build the grid of sorted, unique hashes."""
         bits = max(1, len(known).bit_length())
         shift = np.uint64(64 - bits)
         first = np.searchsorted(known, np.arange(2**bits, dtype=np.uint64) << shift)
         return cls(known, shift, first, int(np.diff(first, append=len(known)).max()))
 
     def __call__(self, given: NDArray[np.uint64]) -> NDArray[np.intp]:
-        """Return how many of the known are below each."""
+        """Return the number of known hashes below each."""
         rank = self.first.take((given >> self.shift).astype(np.intp))
         for _ in range(self.steps):
             rank += (self.known.take(rank, mode="clip") < given) & (rank < len(self.known))

@@ -50,11 +50,11 @@ class Side:
     parts: tuple[Any, ...]
 
     def cuts(self) -> Cuts:
-        """Return those of all parts."""
+        """Return the cuts of all parts."""
         return [one for part in self.parts for one in part.cuts()]
 
     def over(self, places: Mapping[int, Places]) -> "Side":
-        """Lay each over places."""
+        """Return the same with pieces for every place."""
         return Side(tuple(part.over(places) for part in self.parts))
 
     def __call__(self, x: Array, codes: Codes) -> Array:
@@ -99,7 +99,7 @@ class Quick:
 
     @classmethod
     def of(cls, fits: Sequence[Any], shares: Array, n_classes: int) -> "Quick | None":
-        """Put fitted learners together; None if one that has a part is of another kind."""
+        """Combine fitted learners; return None if one with a share is of another kind."""
         used = [(float(share), model) for share, model in zip(shares, fits, strict=True) if share > 0]
         learners = [_learner(share, model) for share, model in used]
         if any(one is None for one in learners):

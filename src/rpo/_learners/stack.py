@@ -182,7 +182,7 @@ def weight_name(model: Any) -> str | None:
 
 
 def warn_without_weights(learners: Learners) -> None:
-    """Say which learners get rows drawn by their weight."""
+    """Warn of learners without weights, whose rows are resampled by weight."""
     for name, learner in learners.items():
         if weight_name(learner) is None:
             warnings.warn(
