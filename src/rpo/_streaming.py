@@ -68,7 +68,7 @@ def draw(
     rows: int = SAMPLE_ROWS,
     running: Running = Running(),  # noqa: B008 (frozen)
 ) -> Sample:
-    """Draw about `rows` rows, as even over domains as they allow, by what rows say; prepared as a table is.
+    """Draw about `rows` rows, as evenly over domains as possible, by the content of rows; prepare them as a table.
 
     Columns to `drop` are not read; those `aside` are, but are no features.
     """
@@ -138,7 +138,7 @@ def judge_dataset(
 
 
 def measuring_of(sample: Sample, seen: Seen | None = None, grouping: Grouping = "auto") -> Measuring:
-    """Return how every row is measured by what was seen of a sample; without it, look at the sample now."""
+    """Return how to measure every row by the estimates of a sample; compute these if not given."""
     seen = look(sample.ready, grouping=grouping, progress=False) if seen is None else seen
     ready = sample.ready
     roles = roles_of(sample)
@@ -153,7 +153,7 @@ def measuring_of(sample: Sample, seen: Seen | None = None, grouping: Grouping = 
 
 
 def roles_of(sample: Sample) -> Roles:
-    """Return what the columns of a dataset are."""
+    """Return the roles of the columns of a dataset."""
     ready = sample.ready
     classes = tuple(map(str, np.unique(ready.y))) if ready.task == "classification" else None
     names = tuple(map(str, np.unique(ready.domains)))

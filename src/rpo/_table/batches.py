@@ -19,7 +19,7 @@ _STIR = np.uint64(0xBF58476D1CE4E5B9)
 
 
 def encoded(column: Any) -> tuple[NDArray[np.intp], Any]:
-    """Return the place of each value among the different ones, −1 where it is missing; and these, as an Arrow array.
+    """Return the code of each value, −1 if it is missing, and the distinct values as an Arrow array.
 
     >>> import pyarrow as pa
     >>> code, values = encoded(pa.array(["b", None, "b", "a"]))
@@ -34,7 +34,7 @@ def encoded(column: Any) -> tuple[NDArray[np.intp], Any]:
 
 
 def labelled(column: Any) -> tuple[NDArray[np.intp], list[str]]:
-    """Return the same with labels as text, as `as_text` has them.
+    """Return codes of labels, with the distinct labels as text, as `as_text` writes them.
 
     >>> import pyarrow as pa
     >>> labelled(pa.array([2, None, 3]))[1]
@@ -49,7 +49,7 @@ def labelled(column: Any) -> tuple[NDArray[np.intp], list[str]]:
 
 
 def places(column: Any, label: Mapping[str, int]) -> NDArray[np.intp]:
-    """Return the place of each label as text, −1 of one that is not known, −2 where it is missing.
+    """Return the code of each label among known texts, −1 for unknown labels, −2 if missing.
 
     >>> import pyarrow as pa
     >>> places(pa.array([2, None, 3]), {"2": 7}).tolist()
@@ -60,7 +60,7 @@ def places(column: Any, label: Mapping[str, int]) -> NDArray[np.intp]:
 
 
 def numbers_of(column: Any, about: Column) -> Array:
-    """Return a column as `typed` has it: numbers or days with NaN for gaps, or the place of a category, −1 for others.
+    """Convert a column as `typed` does: numbers or days with NaN for gaps, or the index of a category, −1 for others.
 
     >>> import pyarrow as pa
     >>> numbers_of(pa.array([1, None]), Column(name="a", kind="number")).tolist()
@@ -80,7 +80,7 @@ def numbers_of(column: Any, about: Column) -> Array:
 
 
 def known(column: Any) -> NDArray[np.bool_]:
-    """Return where a column has a value; of numbers, one that is a number.
+    """Return where a column is neither null nor NaN.
 
     >>> import pyarrow as pa
     >>> known(pa.array([1.0, None, float("nan")])).tolist()
@@ -90,7 +90,7 @@ def known(column: Any) -> NDArray[np.bool_]:
 
 
 def filled(values: Sequence[Array], columns: Sequence[Column]) -> Array:
-    """Return the numbers that models see, as `transform` makes them, `(rows, numbers)`.
+    """Convert typed values to the numbers for models, as `transform` does, `(rows, numbers)`.
 
     >>> filled([np.array([3.0, np.nan])], [Column(name="age", kind="number", fill=4.0, gaps=True)]).tolist()
     [[3.0, 0.0], [4.0, 1.0]]
@@ -113,7 +113,7 @@ def filled(values: Sequence[Array], columns: Sequence[Column]) -> Array:
 
 
 def check_finite(value: Array, name: str) -> None:
-    """Refuse numbers that sums do not hold.
+    """Raise if numbers are too large for sums.
 
     >>> check_finite(np.array([np.inf]), "age")
     Traceback (most recent call last):
@@ -125,7 +125,7 @@ def check_finite(value: Array, name: str) -> None:
 
 
 def keys(batch: Any, seed: int) -> NDArray[np.uint64]:
-    """Return a number for each row from what it says, the same for equal rows, in whatever file or batch.
+    """Compute a hash of each row's content, the same for equal rows in any file or batch.
 
     >>> import pyarrow as pa
     >>> one, other, same = keys(pa.record_batch({"a": [1.0, 2.0, 1.0], "b": ["u", "u", "u"]}), 0).tolist()
@@ -144,7 +144,7 @@ def keys(batch: Any, seed: int) -> NDArray[np.uint64]:
 
 
 def _words(column: Any) -> NDArray[np.uint64]:
-    """Return 64 bits of each value."""
+    """Hash each value to 64 bits."""
     import pyarrow as pa
 
     kind = column.type

@@ -52,7 +52,7 @@ class Column(BaseModel):
 
 
 def check_columns(columns: Sequence[Column]) -> None:
-    """Refuse columns that no table can have given: what is read from a folder may say anything.
+    """Check columns read from a folder: refuse those that no table can have.
 
     >>> check_columns([Column(name="a", kind="number"), Column(name="a", kind="date")])
     Traceback (most recent call last):
@@ -208,7 +208,7 @@ def typed(values: "pd.Series[Any]", column: Column) -> Array:
 
 
 def check_reach(numbers: Array, name: str) -> None:
-    """Refuse new values that no model of a table can have been fitted on, and that sums and products may not hold.
+    """Refuse new values too large for sums and products, which training tables cannot have.
 
     >>> check_reach(np.array([1.0, 1e300]), "age")
     Traceback (most recent call last):
@@ -243,7 +243,7 @@ def transform(frame: pd.DataFrame, columns: Sequence[Column], room: Room = np.em
 
 
 def expand(values: Array, column: Column) -> Array:
-    """Return what typed values become: filled, with a column that marks gaps, or with a column for each category.
+    """Fill typed values and add a column that marks gaps, or make a column for each category.
 
     >>> expand(np.array([1.0, -1.0]), Column(name="c", kind="category", categories=("a", "b"))).tolist()
     [[0.0, 1.0], [0.0, 0.0]]

@@ -78,7 +78,7 @@ class Dataset:
         return list(self.schema.names)
 
     def batches(self, part: Part, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """Read the rows of a part, some columns or all, a batch at a time; text comes as codes of different values."""
+        """Read the rows of a part in batches, some columns or all, with text as codes of distinct values."""
         import pyarrow as pa
         from pyarrow import dataset
 
@@ -103,7 +103,7 @@ class Dataset:
             raise UnreadableError(f"{part.file} cannot be read ({words_of(error)})") from None
 
     def decoded(self, batches: Sequence[Any]) -> Any:
-        """Return rows of some batches as one table of pyarrow, with text as text."""
+        """Concatenate rows of batches to a table of pyarrow, with codes decoded to text."""
         import pyarrow as pa
 
         schema = pa.schema([self.schema.field(name) for name in batches[0].schema.names])
@@ -118,12 +118,12 @@ class Dataset:
         return replace(self, parts=left, fingerprint=other, bad=(*self.bad, *files))
 
     def frame(self) -> pd.DataFrame:
-        """Read all of it into memory."""
+        """Read all parts into memory."""
         return frame_of(self.decoded([batch for part in self.parts for batch in self.batches(part)]))
 
 
 def open_dataset(given: str, *, skip_bad: bool = False, needed: Sequence[str] = ()) -> Dataset:
-    """Open the dataset at a path, pattern or address; every file's end is read, and one that is bad is an error."""
+    """Open the dataset at a path, pattern or address; read the metadata of every file, raise if one is unreadable."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -199,7 +199,7 @@ def _found(given: str) -> tuple[dict[str, str], Any]:
 
 
 def _folders(places: Sequence[str]) -> Any:
-    """Return the columns that folders named column=value hold, as pyarrow's partitioning: whole numbers, or text."""
+    """Return the columns of folders named column=value as pyarrow's partitioning: whole numbers, or text."""
     import pyarrow as pa
     from pyarrow import dataset
 
@@ -236,7 +236,7 @@ def _opened(file: str) -> tuple[Any, str]:
 
 
 def _plain(schema: Any) -> Any:
-    """Return columns as their values are, not as they are stored; without pandas' unnamed index and notes."""
+    """Return columns as values instead of storage types, without pandas' unnamed index and metadata."""
     import pyarrow as pa
 
     text = (pa.types.is_large_string, pa.types.is_string_view)
@@ -248,5 +248,5 @@ def _plain(schema: Any) -> Any:
 
 
 def skipped_words(files: Sequence[str]) -> str:
-    """Return which files were left out, in words."""
+    """Describe the files that were skipped."""
     return f"{len(files):,} files were skipped: {few(list(files), MOST_NAMED)}"

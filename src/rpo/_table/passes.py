@@ -26,7 +26,7 @@ BAD, WRONG = "cannot be read", "wrong"  # names of what a part gives whose file 
 
 
 def one_by_one(work: Work, parts: Sequence[Part]) -> Iterator[tuple[int, Given]]:
-    """Go through all parts in this process."""
+    """Process all parts one after another in this process."""
     return ((place, work(part)) for place, part in enumerate(parts))
 
 
@@ -41,7 +41,7 @@ class Running:
 
 
 def guarded(work: Work, part: Part) -> Given:
-    """Return what a part gives, or why it cannot: an error that is raised would take the other parts with it."""
+    """Return the result of a part, or its error as a result: a raised error would stop the other parts, too."""
     try:
         return work(part)
     except UnreadableError as error:
@@ -73,7 +73,7 @@ class PartFolder:
         write_whole(self.folder / f"{name}.npz", buffer.getvalue())
 
     def pop(self, name: str, default: Given | None = None) -> Given | None:
-        """Return what a part gave; the default if it is not there, or its file is damaged."""
+        """Return the result of a part, or the default if it is absent or its file is damaged."""
         import pyarrow as pa
 
         path = self.folder / f"{name}.npz"
@@ -97,7 +97,7 @@ def passed(
     running: Running,
     digest: str | None = None,
 ) -> tuple[Whole, list[str]]:
-    """Add up what all parts give, in their order; return files that turned out bad too, if these may be skipped.
+    """Add up the results of all parts, in their order; return bad files, too, if these may be skipped.
 
     `digest` names dataset, options and version; without it nothing is kept.
     """

@@ -33,7 +33,7 @@ class Counts:
     without_domain: int = 0
 
     def check(self, target: str, domain: str | None) -> dict[str, int]:
-        """Return the rows of every domain, sorted by name; refuse what cannot be judged."""
+        """Return the rows of every domain, sorted by name; raise if domains cannot be judged."""
         if self.without_domain:
             raise InputError(f"the domain {domain!r} is missing in {self.without_domain:,} rows: fill them in")
         if not self.by_domain:
@@ -83,7 +83,7 @@ def counted(counts: Counts, given: Given) -> Counts:
 
 
 def shares(rows: Sequence[int], most: int) -> NDArray[np.float64]:
-    """Return the share of each domain to draw, so that all together give about `most` rows, as even as they allow.
+    """Return the share of each domain to draw, for about `most` rows in total, as evenly over domains as possible.
 
     >>> shares([100, 1_000, 10_000], 1_100).round(2).tolist()
     [1.0, 0.5, 0.05]
@@ -130,7 +130,7 @@ def drawn(tables: list[Any], given: Given) -> list[Any]:
 
 
 def sample_of(tables: Sequence[Any]) -> pd.DataFrame:
-    """Return the rows drawn as a data frame, in the order of their keys: that of the files does not matter."""
+    """Return the drawn rows as a data frame in the order of their keys, whatever the order of files."""
     import pyarrow as pa
 
     whole = pa.concat_tables(tables)
