@@ -84,7 +84,7 @@ def compare(
     out: Path | str | None = None,
     verbose: Show = "auto",
 ) -> Comparison:
-    """Hold out every domain in turn, and report what helps.
+    """Compare learners and methods with every domain held out in turn.
 
     Compares the mean (or the majority class), a linear model, boosted trees, the Quality model with permuted and
     uniform weights as controls, a network with plain training (erm-l2) and with `rpo`, and the methods you name. Ctrl-C
@@ -176,7 +176,7 @@ def planned(
     selection: str,
     out: Path | str,
 ) -> list[str]:
-    """Return sentences that say what `compare` with the same arguments would do; nothing is trained."""
+    """Describe what `compare` with the same arguments would do, without training."""
     check_rule(selection)
     ready = _cut(prepare(frame, target=target, domain=domain, strata=strata, task=task, drop=drop, category=category))
     names, folds, folder = network_names(ready, methods, every_method), deal(ready, grouping), ResultFolder(Path(out))
@@ -194,7 +194,7 @@ def planned(
 
 
 def network_names(ready: Table, names: Sequence[str], every: bool = False) -> tuple[str, ...]:
-    """Return the methods to train: those named, in that order, plain training and RPO; or all that fit the task.
+    """Return the methods to train: those named, in that order, plain training and RPO; or all for the task.
 
     >>> table = pd.DataFrame({"x": range(30), "y": range(30), "d": [0, 1, 2] * 10})
     >>> network_names(prepare(table, target="y", domain="d"), ["coral"])
@@ -342,7 +342,7 @@ def _compare_two(errors: pd.DataFrame, method: str, reference: str, words: str) 
 
 
 def _compare_controls(errors: pd.DataFrame) -> list[str]:
-    """Say whether it matters which rows get less weight."""
+    """Describe whether it matters which rows get less weight."""
     controls = [name for name in CONTROLS if name in errors.columns]
     if not controls:
         return []

@@ -163,7 +163,7 @@ def judge(
 
 
 def learner_of(estimator: Any, task: Task) -> Any:
-    """Return the network for a name that is no learner of ours; anything else as it is."""
+    """Return the network for a name other than those of learners, and any other estimator unchanged."""
     ours = ("auto", "linear", "trees", *(("anchor",) if task == "regression" else ()))
     if not isinstance(estimator, str) or estimator in ours:
         return estimator

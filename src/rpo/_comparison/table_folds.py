@@ -106,7 +106,7 @@ def encode_target(ready: Table) -> tuple[NDArray[Any], Task, int, float]:
 
 
 def deal(ready: Table, grouping: Grouping = "auto") -> Folds:
-    """Deal the domains into at most ten folds, by size: every domain is held out once, alone if there are at most ten.
+    """Divide the domains into at most ten folds by size: every domain is held out once, alone if there are at most ten.
 
     >>> import pandas as pd
     >>> from rpo._table import prepare
