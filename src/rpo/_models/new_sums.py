@@ -39,7 +39,7 @@ class NewRows:
         value: Array,
         y: Array | None,
     ) -> Self:
-        """Take `values` of all columns as `typed` has them, and where each is missing."""
+        """Build rows from `values` of all columns as returned by `typed`, and where each is missing."""
         gaps, unseen = (np.zeros((len(X), len(columns)), dtype=bool) for _ in range(2))
         for place, (column, number, missing) in enumerate(zip(columns, values, gone, strict=True)):
             gaps[:, place] = missing if column.kind == "category" else np.isnan(number)
