@@ -260,7 +260,7 @@ def ablation(
 
 
 def ablation_summary(results: Results) -> list[str]:
-    """Describe whether each half does as the paper claims: η* for bad domains, ρ* for bad groups, both best together."""
+    """Describe whether each half does as the paper claims: η* for bad domains, ρ* for bad groups, best together."""
     lines = []
     for setting in results.study.settings:
         text = METRICS[setting.metric].text

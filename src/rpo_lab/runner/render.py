@@ -18,7 +18,7 @@ Write = Callable[[Cell, bool], str]
 
 
 def cell_text(cell: Cell) -> str:
-    """Mean ± deviation and marks; how many seeds, if some failed.
+    """Write mean ± deviation and marks, with the number of seeds if some failed.
 
     >>> cell_text(Cell({0: 1.0, 1: 2.0}, marks="**"))
     '1.50 ± 0.71**'
