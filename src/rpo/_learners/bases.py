@@ -156,10 +156,10 @@ def chosen_products(z: Array, residual: Array, weight: Array | None) -> NDArray[
     norm = float(np.sqrt(r @ r)) or 1.0
     width = 64 if len(z) <= BLOCK else 8  # products that are held at once
     for first in range(0, len(pairs), width):
-        some = slice(first, first + width)
-        product = z[:, pairs[some, 0]] * z[:, pairs[some, 1]]
+        batch = slice(first, first + width)
+        product = z[:, pairs[batch, 0]] * z[:, pairs[batch, 1]]
         product -= product.mean(0)
-        strength[some] = np.abs(product.T @ r) / np.maximum(np.sqrt((product**2).sum(0)) * norm, 1e-300)
+        strength[batch] = np.abs(product.T @ r) / np.maximum(np.sqrt((product**2).sum(0)) * norm, 1e-300)
     order = np.argsort(-strength, kind="stable")[:PRODUCTS]
     return np.asarray(pairs[order[strength[order] * np.sqrt(len(z)) > _CERTAIN]])
 

@@ -50,7 +50,7 @@ class Problem:
         """Return the fold of each row: by content, or all rows of one unit together."""
         if self.unit is not None:
             return folds_by_group(self.unit, min(FOLDS, int(self.unit.max()) + 1), self.weight)
-        return folds_by_content((self.X[some] for some in blocks(len(self.X))), self.weight, FOLDS)
+        return folds_by_content((self.X[rows] for rows in blocks(len(self.X))), self.weight, FOLDS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +91,8 @@ def out_of_row(problem: Problem, weight: Array | None = None, progress: Show = F
 
     >>> x = np.linspace(0, 1, 100)[:, None]
     >>> zero = np.zeros(100, np.intp)
-    >>> found = out_of_row(Problem(x, 2 * x[:, 0], zero, 1, 0, np.ones(100)))
-    >>> bool(np.abs(found.value - 2 * x[:, 0]).max() < 0.01)
+    >>> expected = out_of_row(Problem(x, 2 * x[:, 0], zero, 1, 0, np.ones(100)))
+    >>> bool(np.abs(expected.value - 2 * x[:, 0]).max() < 0.01)
     True
     """
     return _expect(problem, problem.folds(), weight, levels=True, progress=progress, label="judging rows")
@@ -276,8 +276,8 @@ def sample_by_domain(problem: Problem) -> NDArray[np.bool_]:
     """Sample at most 20,000 rows, as evenly over domains as possible, by the content of rows and not their position.
 
     >>> rows = np.arange(50_000.0)[:, None]
-    >>> some = Problem(rows, rows[:, 0], np.repeat([0, 1], [1_000, 49_000]), 2, 0, np.ones(50_000))
-    >>> np.bincount(some.domain[sample_by_domain(some)]).tolist()
+    >>> problem = Problem(rows, rows[:, 0], np.repeat([0, 1], [1_000, 49_000]), 2, 0, np.ones(50_000))
+    >>> np.bincount(problem.domain[sample_by_domain(problem)]).tolist()
     [1000, 19000]
     """
     n = len(problem.y)
@@ -289,9 +289,9 @@ def sample_by_domain(problem: Problem) -> NDArray[np.bool_]:
     below = np.cumsum(count) - count
     quota = (MOST_ROWS - below) // (len(count) - np.arange(len(count)))
     most = int(quota[np.argmax(count >= quota)]) if (count >= quota).any() else int(count[-1])
-    key = content((problem.X[some] for some in blocks(n)), salt=1)
+    key = content((problem.X[rows] for rows in blocks(n)), salt=1)
     order = np.lexsort((key, problem.domain, ~there))[: int(there.sum())]
     place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    kept = np.zeros(n, dtype=bool)
-    kept[order[place < most]] = True
-    return kept
+    mask = np.zeros(n, dtype=bool)
+    mask[order[place < most]] = True
+    return mask

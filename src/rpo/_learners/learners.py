@@ -106,10 +106,10 @@ class Additive(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         x = np.asarray(X, dtype=np.float64)
         value = np.empty(len(x))
-        for some in blocks(len(x)):
-            value[some] = linear_part(self.basis_, self.pairs_, self.basis_.standard(x[some]), self.line_)
+        for rows in blocks(len(x)):
+            value[rows] = linear_part(self.basis_, self.pairs_, self.basis_.standard(x[rows]), self.line_)
             if self.trees:
-                value[some] += predict_boosted(self.trees_, x[some], binned and binned.rows(some))
+                value[rows] += predict_boosted(self.trees_, x[rows], binned and binned.rows(rows))
         return np.clip(value, self.low_, self.high_)
 
 
@@ -202,10 +202,10 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Predict the probability of each class in blocks of rows."""
         x = np.asarray(X, dtype=np.float64)
         value = np.empty((len(x), len(self.classes_)))
-        for some in blocks(len(x)):
-            z = self.basis_.standard(x[some])
+        for rows in blocks(len(x)):
+            z = self.basis_.standard(x[rows])
             columns = with_products(z, self.basis_.expanded(z), self.pairs_)
-            value[some] = self.logistic_.predict_proba(self.scale_.transform(columns))
+            value[rows] = self.logistic_.predict_proba(self.scale_.transform(columns))
         return value
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -226,8 +226,8 @@ def boosted(
     >>> bool(boosted().fit(np.arange(100.0)[:, None], np.arange(100.0)).predict([[90.0]])[0] > 80)
     True
     """
-    made = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
-    trees = made(
+    learner = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
+    trees = learner(
         max_iter=max_iter,
         max_leaf_nodes=max_leaf_nodes,
         learning_rate=learning_rate,
@@ -257,7 +257,7 @@ def shared_bins(models: Sequence[Any], x: Array) -> Binned | None:
     """
     trees = [model.trees_ if isinstance(model, Additive) else model for model in models if takes_bins(model)]
     bins = [pipeline[0] for pipeline in trees]
-    if len(bins) < 2 or any(one is not bins[0] for one in bins):
+    if len(bins) < 2 or any(other is not bins[0] for other in bins):
         return None
     return Binned(bins[0], bins[0].transform(x))
 

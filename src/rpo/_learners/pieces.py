@@ -102,18 +102,18 @@ class Curves:
 
     def cuts(self) -> Cuts:
         """Return the cuts between pieces, by column."""
-        return [(one.column, one.cuts) for one in self.pieces]
+        return [(piece.column, piece.cuts) for piece in self.pieces]
 
     def over(self, places: Mapping[int, Places]) -> "Curves":
         """Return the same with pieces for every place."""
-        made = tuple(one.over(places[one.column]) for one in self.pieces)
-        return Curves(self.intercept, made, self.basis, self.pairs, self.products)
+        pieces = tuple(piece.over(places[piece.column]) for piece in self.pieces)
+        return Curves(self.intercept, pieces, self.basis, self.pairs, self.products)
 
     def __call__(self, x: Array, codes: Codes) -> Array:
         """Predict rows, `(n, 1)`."""
         total, room = np.full(len(x), self.intercept), np.empty(len(x))
-        for one in self.pieces:
-            one.add(x[:, one.column], codes[one.column], total, room)
+        for piece in self.pieces:
+            piece.add(x[:, piece.column], codes[piece.column], total, room)
         z: dict[int, Array] = {}
         for (i, j), beta in zip(self.pairs.tolist(), self.products, strict=True):
             for k in (i, j):
@@ -186,19 +186,19 @@ class Trees:
         """Return the same with the remaining leaves at every place."""
         whole = np.dtype(self.word).itemsize * len(self.value)
         width = -(-whole // 8) * 8 // np.dtype(self.word).itemsize
-        kept: dict[int, NDArray[Any]] = {}
+        tables: dict[int, NDArray[Any]] = {}
         for node in self.nodes:
             cuts = places[node.column].cuts
-            if node.column not in kept:
-                kept[node.column] = np.full((len(cuts), width), np.iinfo(self.word).max, dtype=self.word)
+            if node.column not in tables:
+                tables[node.column] = np.full((len(cuts), width), np.iinfo(self.word).max, dtype=self.word)
             beyond = slice(
                 int(np.searchsorted(cuts, node.threshold, side="right")) if node.threshold > -np.inf else 0, None
             )
             if node.threshold < np.inf:
-                kept[node.column][beyond, node.tree] &= self.word(
+                tables[node.column][beyond, node.tree] &= self.word(
                     ~np.uint64(node.left) & np.uint64(np.iinfo(self.word).max)
                 )
-        words = tuple((column, table.view(np.uint64)) for column, table in sorted(kept.items()))
+        words = tuple((column, table.view(np.uint64)) for column, table in sorted(tables.items()))
         return Trees(self.baseline, (), self.value, words)
 
     def __call__(self, x: Array, codes: Codes) -> Array:
@@ -206,14 +206,14 @@ class Trees:
         n, (trees, leaves), outputs = len(x), self.value.shape, len(self.baseline)
         left = np.full((n, -(-np.dtype(self.word).itemsize * trees // 8)), np.uint64(2**64 - 1))
         room = np.empty_like(left)
-        for column, kept in self.kept:
-            np.bitwise_and(left, np.take(kept, codes[column], axis=0, out=room, mode="clip"), out=left)
+        for column, table in self.kept:
+            np.bitwise_and(left, np.take(table, codes[column], axis=0, out=room, mode="clip"), out=left)
         bits = left.view(self.word)[:, :trees]
         below = bits - self.word(1)
         np.bitwise_and(below, ~bits, out=below)  # ones below the lowest that is left
         place = np.bitwise_count(below) + np.arange(0, trees * leaves, leaves)
-        said = self.value.ravel().take(place, mode="clip")
-        return np.asarray(said.reshape(n, -1, outputs).sum(1) + self.baseline)
+        value = self.value.ravel().take(place, mode="clip")
+        return np.asarray(value.reshape(n, -1, outputs).sum(1) + self.baseline)
 
 
 def _walked(tree: Any, at: int, number: int, bins: Coarse, leaves: list[float]) -> Iterator[Node]:
@@ -250,6 +250,6 @@ def all_cuts(parts: Sequence[Any]) -> dict[int, Places]:
     """Return the places of every column that a part uses."""
     cuts: dict[int, list[Array]] = {}
     for part in parts:
-        for column, some in part.cuts():
-            cuts.setdefault(column, []).append(some)
-    return {column: Places.of(np.concatenate(some)) for column, some in sorted(cuts.items())}
+        for column, values in part.cuts():
+            cuts.setdefault(column, []).append(values)
+    return {column: Places.of(np.concatenate(values)) for column, values in sorted(cuts.items())}

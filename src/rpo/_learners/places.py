@@ -33,11 +33,11 @@ class Places:
     @classmethod
     def of(cls, cuts: Array) -> "Places":
         """Build the grid of cuts in any order."""
-        some = np.unique(cuts[np.isfinite(cuts)])
-        span = float(some[-1] - some[0]) if len(some) else 0.0
-        low, per = (float(some[0]) if len(some) else 0.0), (CELLS - 1) / span if 1e-300 < span < np.inf else 0.0
-        count = np.bincount(_cell(some, low, per), minlength=CELLS)
-        return cls(np.append(some, np.inf), low, per, np.cumsum(count) - count, int(count.max(initial=0)))
+        values = np.unique(cuts[np.isfinite(cuts)])
+        span = float(values[-1] - values[0]) if len(values) else 0.0
+        low, per = (float(values[0]) if len(values) else 0.0), (CELLS - 1) / span if 1e-300 < span < np.inf else 0.0
+        count = np.bincount(_cell(values, low, per), minlength=CELLS)
+        return cls(np.append(values, np.inf), low, per, np.cumsum(count) - count, int(count.max(initial=0)))
 
     def __call__(self, x: Array) -> NDArray[np.intp]:
         """Return the place of each number; none may be NaN."""

@@ -1,7 +1,7 @@
 """The models of a fold combined for fast prediction of many rows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,7 @@ class Side:
 
     def cuts(self) -> Cuts:
         """Return the cuts of all parts."""
-        return [one for part in self.parts for one in part.cuts()]
+        return [pair for part in self.parts for pair in part.cuts()]
 
     def over(self, places: Mapping[int, Places]) -> "Side":
         """Return the same with pieces for every place."""
@@ -84,9 +84,9 @@ class Learner:
             raw = np.column_stack([1 - p, p])
         else:
             raw = softmax(raw, axis=1)
-        said = np.zeros((len(x), n_classes))
-        said[:, self.classes] = self.share * raw
-        return said
+        value = np.zeros((len(x), n_classes))
+        value[:, self.classes] = self.share * raw
+        return value
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,24 +102,21 @@ class Quick:
         """Combine fitted learners; return None if one with a share is of another kind."""
         used = [(float(share), model) for share, model in zip(shares, fits, strict=True) if share > 0]
         learners = [_learner(share, model) for share, model in used]
-        if any(one is None for one in learners):
+        if any(learner is None for learner in learners):
             return None
-        known = [one for one in learners if one is not None]
-        places = all_cuts([part for one in known for part in one.parts])
-        made = [
-            Learner(one.share, tuple(part.over(places) for part in one.parts), one.low, one.high, one.classes)
-            for one in known
-        ]
-        return cls(places, tuple(made), n_classes)
+        known = [learner for learner in learners if learner is not None]
+        places = all_cuts([part for learner in known for part in learner.parts])
+        combined = (replace(learner, parts=tuple(part.over(places) for part in learner.parts)) for learner in known)
+        return cls(places, tuple(combined), n_classes)
 
     def __call__(self, x: Array) -> Array:
         """Predict rows, `(n,)` or `(n, classes)`; columns that lie together are faster."""
-        said = np.empty((len(x), self.n_classes) if self.n_classes else len(x))
+        value = np.empty((len(x), self.n_classes) if self.n_classes else len(x))
         for start in range(0, len(x), ROWS):
-            some = x[start : start + ROWS]
-            codes = {column: place(some[:, column]) for column, place in self.places.items()}
-            said[start : start + ROWS] = sum(one(some, codes, self.n_classes) for one in self.learners)
-        return said
+            rows = x[start : start + ROWS]
+            codes = {column: place(rows[:, column]) for column, place in self.places.items()}
+            value[start : start + ROWS] = sum(learner(rows, codes, self.n_classes) for learner in self.learners)
+        return value
 
 
 def _learner(share: float, model: Any) -> Learner | None:

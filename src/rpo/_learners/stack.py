@@ -99,8 +99,8 @@ def lightgbm(classes: bool, seed: int) -> Any:
     """Return LightGBM's boosted trees with its defaults; one thread, because their number changes results."""
     import lightgbm
 
-    made = lightgbm.LGBMClassifier if classes else lightgbm.LGBMRegressor
-    return made(random_state=seed, n_jobs=1, deterministic=True, force_col_wise=True, verbosity=-1)
+    learner = lightgbm.LGBMClassifier if classes else lightgbm.LGBMRegressor
+    return learner(random_state=seed, n_jobs=1, deterministic=True, force_col_wise=True, verbosity=-1)
 
 
 def constant(classes: bool) -> Any:
@@ -143,21 +143,21 @@ def fit_learner(
     classes = is_classifier(learner)
     if classes and (y == y[0]).all():
         return constant(True).fit(X, y)
-    model, weight, given = clone(learner), varying(weight), dict[str, Any]()
+    model, weight, options = clone(learner), varying(weight), dict[str, Any]()
     if binned is not None and is_boosted(model):
         return fit_boosted(model, X, y, weight, binned)
     if has_fit_parameter(model, "domains") and not isinstance(model, Additive):  # its own are intercepts
-        given["domains"] = domain
+        options["domains"] = domain
     if weight is not None:
         if name := weight_name(model):
-            given[name] = weight
+            options[name] = weight
         elif seed is not None:
             drawn = resampled(weight, seed)
             if classes and len(np.unique(y[drawn])) < len(np.unique(y)):  # every class stays
                 drawn = np.concatenate([drawn, np.unique(y, return_index=True)[1]])
             X, y = X[drawn], y[drawn]
-            given = {key: value[drawn] for key, value in given.items()}
-    return model.fit(X, y, **given)
+            options = {key: value[drawn] for key, value in options.items()}
+    return model.fit(X, y, **options)
 
 
 def varying(weight: Array | None) -> Array | None:
@@ -226,5 +226,5 @@ class Stack:
 
     def outputs(self, X: Array) -> Array:
         """Predict numbers, or probabilities."""
-        made = [self.shares[name] * outputs(part, X, self.n_classes) for name, part in self.parts.items()]
-        return np.asarray(np.sum(made, axis=0))
+        values = [self.shares[name] * outputs(part, X, self.n_classes) for name, part in self.parts.items()]
+        return np.asarray(np.sum(values, axis=0))
