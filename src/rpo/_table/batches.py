@@ -28,9 +28,9 @@ def encoded(column: Any) -> tuple[NDArray[np.intp], Any]:
     """
     import pyarrow as pa
 
-    one = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    code = one.indices.fill_null(-1) if one.null_count else one.indices
-    return code.to_numpy(zero_copy_only=False).astype(np.intp), one.dictionary
+    codes = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    code = codes.indices.fill_null(-1) if codes.null_count else codes.indices
+    return code.to_numpy(zero_copy_only=False).astype(np.intp), codes.dictionary
 
 
 def labelled(column: Any) -> tuple[NDArray[np.intp], list[str]]:
@@ -96,20 +96,20 @@ def filled(values: Sequence[Array], columns: Sequence[Column]) -> Array:
     [[3.0, 0.0], [4.0, 1.0]]
     """
     # Column by column in memory: sums of columns run over what lies together.
-    made = np.empty((len(values[0]), sum(len(column.outputs) for column in columns)), order="F")
+    table = np.empty((len(values[0]), sum(len(column.outputs) for column in columns)), order="F")
     place = 0
     for value, column in zip(values, columns, strict=True):
         if column.kind == "category":
             for k in range(len(column.categories)):
-                made[:, place + k] = value == k
+                table[:, place + k] = value == k
             place += len(column.categories)
             continue
         gone = np.isnan(value)
-        made[:, place] = np.where(gone, column.fill, value) if gone.any() else value
+        table[:, place] = np.where(gone, column.fill, value) if gone.any() else value
         if column.gaps:
-            made[:, place + 1] = gone
+            table[:, place + 1] = gone
         place += len(column.outputs)
-    return made
+    return table
 
 
 def check_finite(value: Array, name: str) -> None:

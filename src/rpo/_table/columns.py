@@ -229,17 +229,17 @@ def transform(frame: pd.DataFrame, columns: Sequence[Column], room: Room = np.em
     >>> transform(pd.DataFrame({"age": [3.0, None]}), plan).tolist()
     [[3.0, 0.0], [4.0, 1.0]]
     """
-    made = room((len(frame), len(names_of(columns)[0])), np.float64)
+    table = room((len(frame), len(names_of(columns)[0])), np.float64)
     place = 0
     for first in range(0, len(columns), AT_ONCE):
         few = columns[first : first + AT_ONCE]
         values = [typed(frame[column.name], column) for column in few]
         width = len(names_of(few)[0])
-        for rows in blocks(len(made)):
+        for rows in blocks(len(table)):
             pairs = zip(values, few, strict=True)
-            made[rows, place : place + width] = np.hstack([expand(column[rows], about) for column, about in pairs])
+            table[rows, place : place + width] = np.hstack([expand(column[rows], about) for column, about in pairs])
         place += width
-    return made
+    return table
 
 
 def expand(values: Array, column: Column) -> Array:

@@ -153,8 +153,8 @@ def open_dataset(given: str, *, skip_bad: bool = False, needed: Sequence[str] = 
         file, why = next(iter(bad.items()))
         more = f", as {len(bad) - 1:,} more of {len(files):,} files" if len(bad) > 1 else ""
         raise InputError(f"{file} cannot be used ({why}){more}: repair or remove it, or skip it with --skip-bad")
-    for one in folders.schema:
-        schema = schema if one.name in schema.names else schema.append(one)
+    for entry in folders.schema:
+        schema = schema if entry.name in schema.names else schema.append(entry)
     check_names(list(schema.names), sum(part.rows for part in parts), Path(given))
     lacked = {name for names in good.values() for name in schema.names if name not in names}
     partial = tuple(sorted(lacked - set(folders.schema.names)))
@@ -206,8 +206,8 @@ def _folders(places: Sequence[str]) -> Any:
     values: dict[str, set[str]] = {}
     for key, value in (pair for place in places for pair in KEY.findall(place)):
         values.setdefault(unquote(key), set()).add(unquote(value))
-    known = {name: some - {NO_VALUE} for name, some in values.items()}
-    whole = {name: bool(some) and all(map(WHOLE.fullmatch, some)) for name, some in known.items()}
+    known = {name: texts - {NO_VALUE} for name, texts in values.items()}
+    whole = {name: bool(texts) and all(map(WHOLE.fullmatch, texts)) for name, texts in known.items()}
     schema = pa.schema({name: pa.int64() if is_whole else pa.string() for name, is_whole in whole.items()})
     return dataset.partitioning(schema, flavor="hive")
 
@@ -241,10 +241,10 @@ def _plain(schema: Any) -> Any:
 
     text = (pa.types.is_large_string, pa.types.is_string_view)
     fields = []
-    for one in schema:
-        kind = one.type.value_type if pa.types.is_dictionary(one.type) else one.type
-        fields.append(pa.field(one.name, pa.string() if any(is_one(kind) for is_one in text) else kind))
-    return pa.schema([one for one in fields if not INDEX.fullmatch(one.name)])
+    for entry in schema:
+        kind = entry.type.value_type if pa.types.is_dictionary(entry.type) else entry.type
+        fields.append(pa.field(entry.name, pa.string() if any(is_one(kind) for is_one in text) else kind))
+    return pa.schema([entry for entry in fields if not INDEX.fullmatch(entry.name)])
 
 
 def skipped_words(files: Sequence[str]) -> str:

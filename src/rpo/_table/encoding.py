@@ -39,12 +39,12 @@ def numbers(frame: pd.DataFrame, columns: Sequence[Column]) -> Array:
     >>> numbers(pd.DataFrame({"a": [1.0, 2.0]}), [Column(name="a", kind="number")]).tolist()
     [[1.0], [2.0]]
     """
-    made = []
+    parts = []
     for column in columns:
         values = typed(frame[column.name], column)
         check_reach(values, column.name)
-        made.append(expand(values, column))
-    return np.hstack(made)
+        parts.append(expand(values, column))
+    return np.hstack(parts)
 
 
 def repeated(weight: Array) -> tuple[NDArray[np.intp], Array]:

@@ -79,10 +79,10 @@ class PartFolder:
         path = self.folder / f"{name}.npz"
         try:
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
-                given = dict(arrays)
-            if TABLE in given:
-                given[TABLE] = pa.ipc.open_stream(pa.py_buffer(given[TABLE].tobytes())).read_all()
-            return given
+                result = dict(arrays)
+            if TABLE in result:
+                result[TABLE] = pa.ipc.open_stream(pa.py_buffer(result[TABLE].tobytes())).read_all()
+            return result
         except Exception:  # damaged: it is made again
             path.unlink(missing_ok=True)
             return default
@@ -102,26 +102,26 @@ def passed(
     `digest` names dataset, options and version; without it nothing is kept.
     """
     whole, bad = start, dict[str, str]()
-    kept: dict[str, Given] | PartFolder = {}
+    store: dict[str, Given] | PartFolder = {}
     if running.checkpoint is not None and digest is not None:
-        kept = PartFolder(running.checkpoint / f"{name}-{digest[:16]}")
-        remove_temporaries(kept.folder)
-    left = [part for part in dataset.parts if kept.pop(part.name, None) is None]
+        store = PartFolder(running.checkpoint / f"{name}-{digest[:16]}")
+        remove_temporaries(store.folder)
+    left = [part for part in dataset.parts if store.pop(part.name, None) is None]
     results = running.spread(partial(guarded, work), left) if left else iter(())
     done = dataset.rows - sum(part.rows for part in left)
     with Bar(dataset.rows, name, running.progress, patience=0.5, unit="rows", done=done) as bar:
         for part in dataset.parts:
-            while part.name not in kept and part.name not in bad:
-                place, given = next(results)
-                if WRONG in given:
-                    raise InputError(str(given[WRONG].item()))
-                if BAD in given and not running.skip_bad:
-                    raise InputError(f"{given[BAD].item()}: repair or remove it, or skip it with --skip-bad")
-                if BAD in given:
+            while part.name not in store and part.name not in bad:
+                place, result = next(results)
+                if WRONG in result:
+                    raise InputError(str(result[WRONG].item()))
+                if BAD in result and not running.skip_bad:
+                    raise InputError(f"{result[BAD].item()}: repair or remove it, or skip it with --skip-bad")
+                if BAD in result:
                     bad[left[place].name] = left[place].file
                 else:
-                    kept[left[place].name] = given  # it may have come before its turn
+                    store[left[place].name] = result  # it may have come before its turn
                 bar.advance(left[place].rows)
             if part.name not in bad:
-                whole = add(whole, kept.pop(part.name, {}) or work(part))
+                whole = add(whole, store.pop(part.name, {}) or work(part))
     return whole, list(bad.values())

@@ -155,14 +155,14 @@ def _text(file: Path, head: bytes, encoding: str) -> pd.DataFrame:
     if any(is_bytes(field.type) for field in table.schema):  # what pyarrow makes of text it cannot decode
         raise InputError(f"{file} is not in {encoding}: specify its encoding with --encoding, such as latin-1")
     check_names(names, len(table), file)
-    kept = _kept_as_text(table, file, mark, encoding)
-    return frame_of(_parsed(file, mark, encoding, kept) if kept else table)
+    texts = _kept_as_text(table, file, mark, encoding)
+    return frame_of(_parsed(file, mark, encoding, texts) if texts else table)
 
 
 def _check_encoding(encoding: str) -> None:
     try:
-        found = codecs.lookup(encoding)
-        text = getattr(found, "_is_text_encoding", True) and found.incrementaldecoder is not None
+        codec = codecs.lookup(encoding)
+        text = getattr(codec, "_is_text_encoding", True) and codec.incrementaldecoder is not None
     except (LookupError, ValueError):
         text = False
     if not text or encoding.lower().replace("_", "-") in NO_ENCODINGS or not encoding.isprintable():
@@ -206,16 +206,16 @@ def _kept_as_text(table: Any, file: Path, mark: str, encoding: str) -> list[str]
         for field in table.schema
         if pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
     }
-    found: list[str] = []
+    columns: list[str] = []
     if not patterns:
-        return found
+        return columns
     # A block at a time: the text of a large table is not held beside its numbers.
     with csv.open_csv(file, **_options(mark, encoding, list(patterns), list(patterns))) as blocks:
         for block in blocks:
-            for name in [name for name in patterns if name not in found]:
+            for name in [name for name in patterns if name not in columns]:
                 if compute.any(compute.match_substring_regex(block.column(name), patterns[name])).as_py():
-                    found.append(name)
-    return found
+                    columns.append(name)
+    return columns
 
 
 def _parquet(file: Path) -> pd.DataFrame:

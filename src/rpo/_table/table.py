@@ -120,8 +120,8 @@ def prepare(
     ('regression', ['x'], "the target 'y' is numeric: regression")
     """
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    given = {"unit": unit, "time": time, "item": item, "truth": truth, "weight": weight}
-    roles = {role: name for role, name in given.items() if name is not None}
+    named = {"unit": unit, "time": time, "item": item, "truth": truth, "weight": weight}
+    roles = {role: name for role, name in named.items() if name is not None}
     _check_roles(frame, target, domain, strata, drop, category, roles)
     frame, row, notes = _with_target(frame, target)
     recognised, words = recognise(frame[target], target, task)
