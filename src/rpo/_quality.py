@@ -126,18 +126,18 @@ def quality(
     counted = len(ready.y) if ready.weight is None else int((ready.weight > 0).sum())
     if counted < FEWEST_ROWS:
         raise InputError(f"only {counted} rows have a target and a positive weight: at least {FEWEST_ROWS} are needed")
-    kept = np.isin(np.arange(1, total + 1), ready.row)
-    found = judge(
+    used = np.isin(np.arange(1, total + 1), ready.row)
+    result = judge(
         ready,
         grouping=grouping,
         estimator=estimator,
-        predictions=None if predictions is None else np.asarray(predictions)[kept],
+        predictions=None if predictions is None else np.asarray(predictions)[used],
         random_state=random_state,
         progress=verbose,
     )
     whole = np.zeros(total)
-    whole[kept] = found.weight
-    return replace(found, weight=whole)
+    whole[used] = result.weight
+    return replace(result, weight=whole)
 
 
 @one_thread()

@@ -75,7 +75,7 @@ def draw(
     names = [name for name in dataset.columns if name not in drop]
     for name in (target, *([] if domain is None else [domain]), *strata, *aside, *category):
         if name not in names:
-            known = few([repr(one) for one in names], MOST_NAMED)
+            known = few([repr(column) for column in names], MOST_NAMED)
             raise InputError(f"the dataset has no column {name!r}: it has {known}")
     while True:
         digest = _digest(dataset.fingerprint, target, domain, sorted(drop), seed, rows)
@@ -121,9 +121,9 @@ def judge_dataset(
         base = told(ready, seen, seed)
     ready = replace(ready, notes=(*ready.notes, *sample.notes))
     work = measuring_of(sample, seen, grouping)
-    made = _digest(sample.digest, ready.task, str(ready.columns), grouping, str(estimator), seen.strata.names)
+    digest = _digest(sample.digest, ready.task, str(ready.columns), grouping, str(estimator), seen.strata.names)
     (sums, top), _ = passed(
-        "measuring", work, dataset, (Sums(), None), measured, replace(running, skip_bad=False), made
+        "measuring", work, dataset, (Sums(), None), measured, replace(running, skip_bad=False), digest
     )
     lacking = int(sums.pop("lacking")[0])
     if lacking:
@@ -166,8 +166,8 @@ def _with_others(seen: Seen, sums: Sums, number: int) -> Seen:
     cells = {name: sums[name].reshape(domains, number + 1, -1) for name in sums if name.startswith("cell_")}
     if cells["cell_count" if "cell_count" in cells else "cell_rows"][:, number].any():
         return replace(seen, strata=replace(seen.strata, names=(*seen.strata.names, OTHER)))
-    for name, one in cells.items():
-        sums[name] = one[:, :number].reshape(domains * number, *sums[name].shape[1:])
+    for name, cell in cells.items():
+        sums[name] = cell[:, :number].reshape(domains * number, *sums[name].shape[1:])
     return seen
 
 
