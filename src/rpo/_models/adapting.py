@@ -84,9 +84,9 @@ def adapted_reference(reference: Reference, effects: Effects, rows: int) -> Refe
         if len(every) <= rows:
             continue
         order = rng.permutation(every)
-        some, others = order[:rows], np.sort(order[rows:])
-        given = reference.value[some], reference.target[some].astype(kind), reference.scale[some]
-        move = adapted(reference, effects, *given, reference.count[some])
+        own, others = order[:rows], np.sort(order[rows:])
+        labelled = reference.value[own], reference.target[own].astype(kind), reference.scale[own]
+        move = adapted(reference, effects, *labelled, reference.count[own])
         value[others], left[others] = move(reference.value[others]), True
     cut = {name: getattr(reference, name)[left] for name in ("domain", "target", "scale", "count")}
     return replace(reference, value=value[left], **cut)

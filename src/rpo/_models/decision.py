@@ -97,19 +97,19 @@ class Trial:
                 self.known[candidate, name][held] = outputs(model, X, problem.n_classes)
         return {name: self.known[candidate, name] for name in learners}
 
-    def shares(self, found: Mapping[str, Array], rows: NDArray[np.intp] | None = None) -> Array:
+    def shares(self, predictions: Mapping[str, Array], rows: NDArray[np.intp] | None = None) -> Array:
         """Compute the share of each learner from predictions for held-out domains, with less weight for noisy rows."""
         counts = self.problem.weight * self.class_weight * self.weight
-        some = np.arange(len(counts)) if rows is None else rows
-        return stacked(np.stack([value[some] for value in found.values()]), self.problem.y[some], counts[some])
+        place = np.arange(len(counts)) if rows is None else rows
+        return stacked(np.stack([value[place] for value in predictions.values()]), self.problem.y[place], counts[place])
 
-    def mixed(self, found: Mapping[str, Array]) -> Array:
+    def mixed(self, predictions: Mapping[str, Array]) -> Array:
         """Combine the predictions of learners, with shares from the other folds for the rows of each fold."""
-        every = np.stack(list(found.values()))
+        every = np.stack(list(predictions.values()))
         if len(every) == 1:
             return np.asarray(every[0])
         return cross_predict(
-            lambda seen, _: self.shares(found, seen),
+            lambda seen, _: self.shares(predictions, seen),
             lambda share, held: np.asarray(np.tensordot(share, every[:, held], 1)),
             self.fold,
         )
@@ -130,10 +130,10 @@ class Trial:
         (error, mass), (other, _) = self.by_domain(value, trusted=True), self.by_domain(reference, trusted=True)
         return paired_p_value(error, other, mass)
 
-    def least_error(self, found: Mapping[str, Array]) -> float:
+    def least_error(self, predictions: Mapping[str, Array]) -> float:
         """Return the smallest root mean squared error of any learner on held-out domains; all rows have full weight."""
-        errors = [float(np.sqrt(np.average(self.squared(v), weights=self.problem.weight))) for v in found.values()]
-        return min(errors)
+        errors = [np.average(self.squared(value), weights=self.problem.weight) for value in predictions.values()]
+        return float(np.sqrt(min(errors)))
 
 
 def paired_p_value(error: Array, reference: Array, mass: Array) -> float:
@@ -190,8 +190,8 @@ def _weight_without(problem: Problem, quality: Quality, flagged: tuple[int, ...]
         n_domains=len(used),
         weight=problem.weight[seen],
     )
-    said = Expected(quality.expected.value[seen], quality.expected.plain[seen], quality.expected.shares)
-    noise = noise_of(part, said)
+    expected = Expected(quality.expected.value[seen], quality.expected.plain[seen], quality.expected.shares)
+    noise = noise_of(part, expected)
     if isinstance(noise, NumberNoise):
         noise = replace(noise, misfit=quality.misfit)
     label = quality.assigned.labels[seen]
@@ -226,25 +226,30 @@ def decided(
     ]
     if len(every) == 1:
         return PLAIN, _table(trial, {})
-    found = {one: trial.held_out(learners, one, bar) for one in every}
-    value = {one: trial.mixed(parts) for one, parts in found.items()}
-    p = {one: trial.surely_worse(value[one], value[PLAIN]) for one in every}
-    all_rows = {one: trial.least_error(parts) for one, parts in found.items()}
+    predictions = {candidate: trial.held_out(learners, candidate, bar) for candidate in every}
+    value = {candidate: trial.mixed(parts) for candidate, parts in predictions.items()}
+    p = {candidate: trial.surely_worse(value[candidate], value[PLAIN]) for candidate in every}
+    all_rows = {candidate: trial.least_error(parts) for candidate, parts in predictions.items()}
     empty = _nothing_left(trial, value)
-    veto = {one: _veto(one, p[one], all_rows, trial.problem.n_domains, empty) for one in every}
+    veto = {candidate: _veto(candidate, p[candidate], all_rows, trial.problem.n_domains, empty) for candidate in every}
 
-    def go(one: Candidate, asked: str) -> bool:
-        return one in veto and (asked == "on" or not veto[one])
+    def go(candidate: Candidate, option: str) -> bool:
+        return candidate in veto and (option == "on" or not veto[candidate])
 
     chosen = Candidate(go(Candidate(True, False), weights), go(Candidate(False, True), screen))
     if chosen == Candidate(True, True) and "on" not in (weights, screen) and veto[chosen]:
-        chosen = min((Candidate(True, False), Candidate(False, True)), key=lambda one: value_error(trial, value[one]))
-    shown = {one: {**(found[one] if len(learners) > 1 else {}), "quality": value[one]} for one in every}
+        single = (Candidate(True, False), Candidate(False, True))
+        chosen = min(single, key=lambda candidate: value_error(trial, value[candidate]))
+    several = len(learners) > 1
+    shown = {
+        candidate: {**(predictions[candidate] if several else {}), "quality": stack}
+        for candidate, stack in value.items()
+    }
     table = _table(trial, shown)
-    of = [one for one, parts in shown.items() for _ in parts]
-    table["p_worse"] = [p[one] for one in of]
-    table["chosen"] = [one == chosen for one in of]
-    table["why"] = [_why(one, chosen, veto[one], weights, screen) for one in of]
+    of = [candidate for candidate, parts in shown.items() for _ in parts]
+    table["p_worse"] = [p[candidate] for candidate in of]
+    table["chosen"] = [candidate == chosen for candidate in of]
+    table["why"] = [_why(candidate, chosen, veto[candidate], weights, screen) for candidate in of]
     return chosen, table
 
 
@@ -252,12 +257,12 @@ def _nothing_left(trial: Trial, value: Mapping[Candidate, Array]) -> bool:
     """Return whether models need flagged features to beat the mean (of classes, their shares) on held-out domains."""
     mean = trial.held_out({"mean": constant(trial.problem.n_classes > 0)}, PLAIN)["mean"]
     bound = NOTHING_LEFT * value_error(trial, mean)
-    with_them = [value_error(trial, said) < bound for one, said in value.items() if not one.screen]
-    without = [value_error(trial, said) < bound for one, said in value.items() if one.screen]
+    with_them = [value_error(trial, stack) < bound for candidate, stack in value.items() if not candidate.screen]
+    without = [value_error(trial, stack) < bound for candidate, stack in value.items() if candidate.screen]
     return any(with_them) and not any(without)
 
 
-def _veto(one: Candidate, p: float, all_rows: Mapping[Candidate, float], domains: int, empty: bool) -> str:
+def _veto(candidate: Candidate, p: float, all_rows: Mapping[Candidate, float], domains: int, empty: bool) -> str:
     """Return why held-out domains veto a candidate; empty if they do not.
 
     A feature that carries the target stays, however few domains say so: one without which errors are ten times as
@@ -267,15 +272,14 @@ def _veto(one: Candidate, p: float, all_rows: Mapping[Candidate, float], domains
     """
     if p < SURE:
         return "significantly worse on held-out domains"
-    if one.screen and all_rows[one] > CARRIES * all_rows[Candidate(one.weights, False)]:
+    if candidate.screen and all_rows[candidate] > CARRIES * all_rows[Candidate(candidate.weights, False)]:
         return "the error on held-out domains is more than ten times as large without these features"
-    if one.screen and empty:
+    if candidate.screen and empty:
         return "without these features, no model is better than the mean on held-out domains"
-    plain = all_rows[Candidate(False, one.screen)]
-    if one.weights and domains >= FEWEST and all_rows[one] > MUCH * plain:
-        return (
-            f"{100 * (all_rows[one] / plain - 1):.0f} % worse on held-out domains if all of their rows have full weight"
-        )
+    plain = all_rows[Candidate(False, candidate.screen)]
+    if candidate.weights and domains >= FEWEST and all_rows[candidate] > MUCH * plain:
+        worse = 100 * (all_rows[candidate] / plain - 1)
+        return f"{worse:.0f} % worse on held-out domains if all of their rows have full weight"
     return ""
 
 
@@ -285,22 +289,22 @@ def value_error(trial: Trial, value: Array) -> float:
     return float(np.sqrt(mass @ error / mass.sum()))
 
 
-def _why(one: Candidate, chosen: Candidate, veto: str, weights: str, screen: str) -> str:
-    asked = [word for word, used, how in (("weights", one.weights, weights), ("screen", one.screen, screen)) if used]
-    forced = [word for word in asked if {"weights": weights, "screen": screen}[word] == "on"]
-    if one == chosen:
-        if one == PLAIN:
+def _why(candidate: Candidate, chosen: Candidate, veto: str, weights: str, screen: str) -> str:
+    remedies = (("weights", candidate.weights, weights), ("screen", candidate.screen, screen))
+    forced = [name for name, used, option in remedies if used and option == "on"]
+    if candidate == chosen:
+        if candidate == PLAIN:
             return "all other candidates were vetoed"
         return f"requested by {' and '.join(forced)}='on'" if forced else "not vetoed by held-out domains"
-    if one == PLAIN:
+    if candidate == PLAIN:
         return "baseline for the other candidates"
     return f"vetoed: {veto}" if veto else "another candidate was preferred"
 
 
-def _table(trial: Trial, found: Mapping[Candidate, Mapping[str, Array]]) -> pd.DataFrame:
+def _table(trial: Trial, predictions: Mapping[Candidate, Mapping[str, Array]]) -> pd.DataFrame:
     rows = [
-        {"candidate": one.name, "learner": name, **figures(trial, value, trusted=True)}
-        for one, parts in found.items()
+        {"candidate": candidate.name, "learner": name, **figures(trial, value, trusted=True)}
+        for candidate, parts in predictions.items()
         for name, value in parts.items()
     ]
     return pd.DataFrame(rows, columns=["candidate", "learner", "error", "spread", "worst", "worst_domain"])

@@ -53,8 +53,8 @@ def mean_probabilities(log_odds: Array, effects: Effects) -> Array:
     draws = np.random.default_rng(0).normal(size=(DRAWS // 2, len(effects.variance)))
     value = np.zeros_like(log_odds)
     for u in np.concatenate([draws, -draws]) * np.sqrt(effects.variance):
-        for some in blocks(len(log_odds)):
-            value[some] += moved(log_odds[some], u) / DRAWS
+        for rows in blocks(len(log_odds)):
+            value[rows] += moved(log_odds[rows], u) / DRAWS
     return value
 
 

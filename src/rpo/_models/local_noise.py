@@ -73,18 +73,18 @@ def local_noise(
     `weight` is what the judgement leaves of a row: noisy rows do not tell where errors are large. A scale is taken if
     it describes the errors of held-out domains surely better, and none of the intervals would be wider for it.
     """
-    one = np.ones(len(error))
+    constant = np.ones(len(error))
     if len(error) < FEWEST or (fold == fold[0]).all() or not error.any():
-        return one, FLAT
+        return constant, FLAT
     log = np.log(np.maximum(error, max(np.quantile(error, FLOOR), 1e-12 * error.max())))
 
     def fit_trees(seen: NDArray[np.intp], _: int) -> Any:
         return fit_learner(TREES, X[seen], log[seen], weight[seen], domain[seen])
 
     guess = cross_predict(fit_trees, lambda trees, held: trees.predict(X[held]), fold)
-    low, high = (float(one) for one in np.quantile(guess, [0.01, 0.99]))
+    low, high = (float(end) for end in np.quantile(guess, [0.01, 0.99]))
     centre = float(np.average(np.clip(guess, low, high), weights=weight))
-    best, power = _misfit(error, one, domain), 0.0
+    best, power = _misfit(error, constant, domain), 0.0
     plain = best
     for tried in POWERS:
         fit = _misfit(error, LocalNoise(tried, centre, low, high, None)._scale(guess), domain)
@@ -94,8 +94,8 @@ def local_noise(
     mass = row_mass(domain, np.ones(len(error)))
     sure = power > 0 and gain.mean() > SURE * gain.std(ddof=1) / np.sqrt(len(gain))
     scale = LocalNoise(power, centre, low, high, None)._scale(guess)
-    if not sure or any(_width(error, scale, mass, level) > _width(error, one, mass, level) for level in LEVELS):
-        return one, FLAT
+    if not sure or any(_width(error, scale, mass, level) > _width(error, constant, mass, level) for level in LEVELS):
+        return constant, FLAT
     trees = fit_learner(TREES, X, log, weight, domain)
     # As it will come back from a folder: intervals are then the same to the last bit.
     return scale, LocalNoise(power, centre, low, high, BinnedBoosted.convert(trees))
@@ -104,11 +104,11 @@ def local_noise(
 def _misfit(error: Array, scale: Array, domain: NDArray[np.intp]) -> Array:
     """Compute the negative log likelihood of Laplace's law in each domain, the mean of log(bσ_i) + |r_i|/(bσ_i)."""
     rows = np.bincount(domain)
-    some = rows > 0
+    present = rows > 0
     relative = error / scale
-    b = float((np.bincount(domain, relative)[some] / rows[some]).mean())
+    b = float((np.bincount(domain, relative)[present] / rows[present]).mean())
     fit = np.log(b * scale) + relative / b
-    return np.asarray(np.bincount(domain, fit)[some] / rows[some])
+    return np.asarray(np.bincount(domain, fit)[present] / rows[present])
 
 
 def _width(error: Array, scale: Array, mass: Array, level: float) -> float:

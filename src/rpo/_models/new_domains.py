@@ -136,17 +136,17 @@ class NewDomains:
             )
         if len(self.reference_.rows) < 2:
             raise InputError("the model was fitted to one domain: adapt needs a model of at least two")
-        values, given = self._features(X), column_or_1d(y, warn=True)
-        check_consistent_length(values, given)
+        values, labels = self._features(X), column_or_1d(y, warn=True)
+        check_consistent_length(values, labels)
         weight = np.asarray(_check_sample_weight(sample_weight, values, dtype=np.float64, ensure_non_negative=True))
-        if pd.isna(given).any():
+        if pd.isna(labels).any():
             raise InputError(
-                f"y is missing in {int(pd.isna(given).sum())} of {len(given)} rows: pass labelled rows only"
+                f"y is missing in {int(pd.isna(labels).sum())} of {len(labels)} rows: pass labelled rows only"
             )
         used = weight > 0
         if not used.any():
             raise InputError("sample_weight is zero in every row: at least one must be positive")
-        values, target, weight = values[used], self._places(given[used]), weight[used]
+        values, target, weight = values[used], self._places(labels[used]), weight[used]
         raw = self._raw(values)
         moved = copy(self)
         scale = self.reference_.noise(values, raw)

@@ -118,7 +118,7 @@ def _served(reference: Reference, rows: NewRows, by: Any) -> Array:
 
 def new_domains(reference: Reference, sums: Sums) -> list[NewDomain]:
     """Return each domain, from the sums of all."""
-    made = []
+    domains = []
     for e, n in enumerate(sums["rows"].tolist()):
         mean, square = sums["first"][e] / n, sums["second"][e] / n
         # What rounding leaves of no variance is none.
@@ -126,8 +126,8 @@ def new_domains(reference: Reference, sums: Sums) -> list[NewDomain]:
         shares = (sums[name][e] / n for name in ("outside", "beyond", "gaps", "unseen"))
         outside, beyond, gaps, unseen = shares
         served = _relation(sums["served"][e]) if "served" in sums else None
-        made.append(NewDomain(n, mean + _centre(reference), spread, float(outside), beyond, gaps, unseen, served))
-    return made
+        domains.append(NewDomain(n, mean + _centre(reference), spread, float(outside), beyond, gaps, unseen, served))
+    return domains
 
 
 def _relation(total: Array) -> Served | None:

@@ -103,15 +103,15 @@ class QualityModel(NewDomains, TableInputs):
         the same rows with the same seed: the same judgement is not made again.
         """
         trial, learners, chosen = self._fit(self._weighted(ready, sample_weight), known)
-        made = {"quality": self, "permuted": self, "uniform": self}
+        models = {"quality": self, "permuted": self, "uniform": self}
         if chosen.weights and self.quality_ is not None:
             for name in ("permuted", "uniform"):
                 weight = np.full(len(trial.weight), trial.weight.mean())
                 if name == "permuted":
                     weight = permuted(trial.weight, trial.problem.domain, self.quality_.assigned.labels, self._seed())
-                made[name] = copy(self)
-                made[name]._refit(replace(trial, weight=weight), learners, chosen)
-        return made
+                models[name] = copy(self)
+                models[name]._refit(replace(trial, weight=weight), learners, chosen)
+        return models
 
     def _fit(self, ready: Table, known: Quality | None = None) -> tuple[Trial, Mapping[str, Any], Candidate]:
         # What is fitted within gets its weights directly.
@@ -173,8 +173,8 @@ class QualityModel(NewDomains, TableInputs):
         names, column = names_of(self.columns_)
         place = {(name, self.columns_[c].name): k for k, (name, c) in enumerate(zip(names, column, strict=True))}
         table = self.quality_.features[self.quality_.features["suspicious"]]
-        found = tuple(sorted(place[pair] for pair in zip(table["feature"], table["column"], strict=True)))
-        return found if len(found) < len(self.features_) else ()
+        places = tuple(sorted(place[pair] for pair in zip(table["feature"], table["column"], strict=True)))
+        return places if len(places) < len(self.features_) else ()
 
     def _decide(self, trial: Trial, learners: Mapping[str, Any]) -> tuple[Candidate, Array]:
         """Choose the candidate and predict held-out domains; keep the figures of both."""
@@ -185,25 +185,26 @@ class QualityModel(NewDomains, TableInputs):
             chosen, table = decided(trial, tried, self.weights, self.screen, bar)
             if not chosen.weights:  # then rows count alike in every figure, too
                 trial = replace(trial, weight=np.ones(len(trial.weight)))
-            found = trial.held_out(learners, chosen, bar)
-            value = trial.mixed(found)
+            predictions = trial.held_out(learners, chosen, bar)
+            value = trial.mixed(predictions)
             stock = {"linear": linear(classes), "trees": trees(classes, self._seed())}
             plain = chosen == Candidate(False, False)
-            known = {name: found[name] for name in stock if name in found and plain}
+            known = {name: predictions[name] for name in stock if name in predictions and plain}
             stock = {name: learner for name, learner in stock.items() if name not in known}
             base = "majority" if classes else "mean"
             known |= trial.held_out({**stock, base: constant(classes)}, Candidate(False, False), bar)
-        share = trial.shares(found)
-        self.shares_ = dict(zip(found, map(float, share), strict=True))
+        share = trial.shares(predictions)
+        self.shares_ = dict(zip(predictions, map(float, share), strict=True))
         names = {"quality": value, **{name: known[name] for name in ("linear", "trees", base)}}
         self.expected_error_ = self._named(
-            pd.DataFrame([{"learner": name, **self._figures(trial, one)} for name, one in names.items()])
+            pd.DataFrame([{"learner": name, **self._figures(trial, prediction)} for name, prediction in names.items()])
         ).set_index("learner")
         if len(learners) > 1 or len(table) == 0:
-            parts = {name: (one, self.shares_[name]) for name, one in found.items()} if len(learners) > 1 else {}
+            several = predictions if len(learners) > 1 else {}
+            parts = {name: (prediction, self.shares_[name]) for name, prediction in several.items()}
             final = [
-                {"candidate": chosen.name, "learner": name, **figures(trial, one, trusted=True), "share": part}
-                for name, (one, part) in {**parts, "quality": (value, 1.0)}.items()
+                {"candidate": chosen.name, "learner": name, **figures(trial, prediction, trusted=True), "share": part}
+                for name, (prediction, part) in {**parts, "quality": (value, 1.0)}.items()
             ]
             why = "fitted to all rows, combined by these shares" if len(table) else self._nothing_to_do()
             last = pd.DataFrame(final).assign(chosen=True, why=why)
@@ -234,8 +235,8 @@ class QualityModel(NewDomains, TableInputs):
             columns = ["feature", "column", "share", "p", "error_with", "error_without"]
             self.dropped_ = pd.DataFrame(columns=columns)
             return
-        found = self.quality_.features
-        gone = found[found["suspicious"]][["feature", "column", "share", "p"]].reset_index(drop=True)
+        features = self.quality_.features
+        gone = features[features["suspicious"]][["feature", "column", "share", "p"]].reset_index(drop=True)
         alone = table[table["learner"] == "quality"].set_index("candidate")["error"]
         without = alone["both" if chosen.weights else "without flagged features"]
         self.dropped_ = gone.assign(error_with=alone["weights" if chosen.weights else "plain"], error_without=without)
@@ -267,9 +268,9 @@ class QualityModel(NewDomains, TableInputs):
             self.quality_ = replace(self.quality_, weight=judged)
         self.weight_ = judged if self.weighted_ else (judged > 0).astype(np.float64)
         problem = trial.problem
-        said = {"expected": value} if not problem.n_classes else {f"p{k}": value[:, k] for k in range(value.shape[1])}
+        shown = {"expected": value} if not problem.n_classes else {f"p{k}": value[:, k] for k in range(value.shape[1])}
         table = pd.DataFrame(
-            {"domain": problem.domain, "target": problem.y, **said, "weight": trial.weight, "count": problem.weight}
+            {"domain": problem.domain, "target": problem.y, **shown, "weight": trial.weight, "count": problem.weight}
         )
         self.held_out_ = table.iloc[place].set_index(pd.Index(first, name="row"))
         self.held_out_["count"] = np.bincount(rows, problem.weight, n)[first]
@@ -328,13 +329,13 @@ class QualityModel(NewDomains, TableInputs):
     def _raw(self, values: Array) -> Array:
         """Predict by the learners, without adapting."""
         if isinstance(self.estimator_, Stack):
-            found = self.estimator_.outputs(values)
+            raw = self.estimator_.outputs(values)
         else:
-            found = outputs(self.estimator_, values, self._n_classes())
-        if not (finite := np.isfinite(found.reshape(len(found), -1)).all(1)).all():
+            raw = outputs(self.estimator_, values, self._n_classes())
+        if not (finite := np.isfinite(raw.reshape(len(raw), -1)).all(1)).all():
             row = int(np.flatnonzero(~finite)[0])
             raise InputError(f"row {row} of X is so far from the training data that no prediction can be computed")
-        return found
+        return raw
 
 
 def _network(name: str, **options: Any) -> Any:
@@ -348,21 +349,21 @@ def decision_words(model: QualityModel) -> list[str]:
     judged = model.quality_
     less = int(((model.weight_ < 1) & (model.weight_ > 0)).sum())
     if less:
-        said = [f"{less:,} of {len(model.weight_):,} rows get less weight, because they are noisier than the others"]
+        lines = [f"{less:,} of {len(model.weight_):,} rows get less weight, because they are noisier than the others"]
     elif judged is not None and ((judged.weight > 0) & (judged.weight < 1)).any():
-        said = ["noisy rows keep their full weight: less weight increases the error on held-out domains"]
+        lines = ["noisy rows keep their full weight: less weight increases the error on held-out domains"]
     else:
-        said = ["all rows have the same weight: none is clearly noisier than the others"] if judged is not None else []
+        lines = ["all rows have the same weight: none is clearly noisier than the others"] if judged is not None else []
     if len(model.dropped_):
         names = [str(name) for name in model.dropped_["feature"]]
-        said.append(f"dropped, because their relation to the target differs between domains: {_quoted(names)}")
+        lines.append(f"dropped, because their relation to the target differs between domains: {_quoted(names)}")
     elif judged is not None and judged.features["suspicious"].any():
         names = judged.features.loc[judged.features["suspicious"], "feature"].tolist()
-        said.append(f"suspicious, but kept, because the error on held-out domains is larger without: {_quoted(names)}")
+        lines.append(f"suspicious, but kept, because the error on held-out domains is larger without: {_quoted(names)}")
     error = model.expected_error_["error"]
     if error.iloc[0] >= error.iloc[-1]:
-        said.append(f"WARNING: on held-out domains the model is no better than the {error.index[-1]}")
-    return said
+        lines.append(f"WARNING: on held-out domains the model is no better than the {error.index[-1]}")
+    return lines
 
 
 def _quoted(names: Sequence[str]) -> str:

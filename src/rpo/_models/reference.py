@@ -121,22 +121,22 @@ BY_COLUMN = ("deviation", "low", "high")
 def reference_of(trial: Trial, value: Array, chosen: Candidate) -> Reference:
     """Compute the reference of a model from its predictions for held-out domains."""
     problem = trial.problem
-    kept, domain, n = trial.kept, problem.domain, problem.n_domains
+    sample, domain, n = trial.kept, problem.domain, problem.n_domains
     columns = trial.columns(chosen)
     scale, noise = np.ones(len(problem.y)), FLAT
     if not problem.n_classes:
         weight = problem.weight * trial.weight
-        X = np.column_stack([problem.X[np.ix_(kept, columns)], value[kept]])
-        rest = np.abs(problem.y - value)[kept]
-        unit = domain[kept] if n > 1 else np.arange(len(rest))
-        scale[kept], noise = local_noise(X, rest, weight[kept], unit, trial.fold[kept])
+        X = np.column_stack([problem.X[np.ix_(sample, columns)], value[sample]])
+        rest = np.abs(problem.y - value)[sample]
+        unit = domain[sample] if n > 1 else np.arange(len(rest))
+        scale[sample], noise = local_noise(X, rest, weight[sample], unit, trial.fold[sample])
     count = problem.weight
     rows = np.asarray(np.bincount(domain, count, n), dtype=np.float64)
     square = trial.squared(value)
     reach, along = relation(problem.y, value, count, domain, n)
     place = np.arange(n)[:: max(1, -(-2 * n * problem.X.shape[1] // MOST_MEANS))]
     # Of many rows, those that are kept tell means and deviations: twice all columns would not fit into memory.
-    X, where, times = problem.X[kept], domain[kept], count[kept]
+    X, where, times = problem.X[sample], domain[sample], count[sample]
     middle = np.average(X, axis=0, weights=times)
     deviation = np.sqrt(np.average((X - middle) ** 2, axis=0, weights=times))
     low, high = problem.X.min(0), problem.X.max(0)
@@ -147,11 +147,11 @@ def reference_of(trial: Trial, value: Array, chosen: Candidate) -> Reference:
         mean[:, j] = np.bincount(where, times * column, n) / here
         spread[:, j] = np.sqrt(np.bincount(where, times * (column - mean[where, j]) ** 2, n) / here)
     return Reference(
-        domain=domain[kept].astype(np.int64),
-        value=value[kept],
-        target=problem.y[kept].astype(np.float64),
-        scale=scale[kept],
-        count=count[kept],
+        domain=domain[sample].astype(np.int64),
+        value=value[sample],
+        target=problem.y[sample].astype(np.float64),
+        scale=scale[sample],
+        count=count[sample],
         trust=np.minimum(np.bincount(domain, count * trial.weight, n) / rows, 1.0),
         rows=rows,
         error=np.bincount(domain, count * square, n) / rows,
@@ -167,7 +167,7 @@ def reference_of(trial: Trial, value: Array, chosen: Candidate) -> Reference:
         low=low,
         high=high,
         outside=_outside(problem.X, count, domain, n),
-        own=rows_of_own(problem, value, columns, kept),
+        own=rows_of_own(problem, value, columns, sample),
         noise=noise,
     )
 
@@ -239,7 +239,7 @@ def read_reference(
     arrays: Mapping[str, NDArray[Any]], *, domains: int, columns: int, inputs: int, classes: int
 ) -> Reference:
     """Restore a reference from saved arrays; raise ValueError or KeyError if a number is not valid."""
-    found: dict[str, NDArray[Any]] = {}
+    parts: dict[str, NDArray[Any]] = {}
     n = len(np.asarray(arrays["domain"]))
     places = len(np.asarray(arrays["place"]))
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("domain", "target", "scale", "count"), (n,))
@@ -255,25 +255,25 @@ def read_reference(
             raise ValueError(f"{name} of the held-out domains has the wrong shape or type")
         if name != "own" and not np.isfinite(values).all():
             raise ValueError(f"{name} of the held-out domains is not finite")
-        found[name] = values.astype(np.int64 if name in PLACES else np.float64)
+        parts[name] = values.astype(np.int64 if name in PLACES else np.float64)
     for name in PLACES:
-        if len(found[name]) == 0 or found[name].min() < 0 or found[name].max() >= domains:
+        if len(parts[name]) == 0 or parts[name].min() < 0 or parts[name].max() >= domains:
             raise ValueError("a row belongs to a domain that does not exist")
-    labels = np.unique(found["target"]) if classes else np.zeros(1)
+    labels = np.unique(parts["target"]) if classes else np.zeros(1)
     if (labels % 1 != 0).any() or labels[0] < 0 or labels[-1] >= max(classes, 1):
         raise ValueError("a row belongs to a class that does not exist")
     positive = ("scale", "count", "rows", "own")
-    if any((found[name] <= 0).any() for name in positive) or (found["low"] > found["high"]).any():
+    if any((parts[name] <= 0).any() for name in positive) or (parts["low"] > parts["high"]).any():
         raise ValueError("a count, scale or range is not valid")
     bounded = ("trust", "outside", *(("value",) if classes else ()))
-    if any((found[name] < 0).any() for name in (*BY_DOMAIN[:5], "spread", "within", "deviation", "outside")):
+    if any((parts[name] < 0).any() for name in (*BY_DOMAIN[:5], "spread", "within", "deviation", "outside")):
         raise ValueError("a sum of squares is negative")
-    if any(((found[name] < -1e-9) | (found[name] > 1 + 1e-9)).any() for name in bounded):
+    if any(((parts[name] < -1e-9) | (parts[name] > 1 + 1e-9)).any() for name in bounded):
         raise ValueError("a share is not between 0 and 1")
-    return Reference(**found, noise=LocalNoise.read(arrays, inputs + 1))
+    return Reference(**parts, noise=LocalNoise.read(arrays, inputs + 1))
 
 
-def rows_of_own(problem: Problem, value: Array, columns: NDArray[np.intp], kept: NDArray[np.bool_]) -> Array:
+def rows_of_own(problem: Problem, value: Array, columns: NDArray[np.intp], sample: NDArray[np.bool_]) -> Array:
     """Return the number of labelled rows from which a line fitted to them beats the adapted model, and the most tried.
 
     Tried on the largest training domains: some rows are labelled, the others measure the error. ∞ if a line never beats
@@ -281,11 +281,10 @@ def rows_of_own(problem: Problem, value: Array, columns: NDArray[np.intp], kept:
     """
     if problem.n_classes > MOST_CLASSES:
         return np.array([np.inf, 1.0])
-    domain = problem.domain[kept]
-    X, y, f = problem.X[np.ix_(kept, columns)], problem.y[kept], value[kept]
+    domain = problem.domain[sample]
+    X, y, f = problem.X[np.ix_(sample, columns)], problem.y[sample], value[sample]
     target = np.stack([y == k for k in range(problem.n_classes)], 1) if problem.n_classes else y[:, None]
-    said = f if problem.n_classes else f[:, None]
-    residual = target - said
+    residual = target - (f if problem.n_classes else f[:, None])
     move = _mover(residual, domain) if problem.n_classes else _sloped_mover(residual[:, 0], f, domain)
     size = np.bincount(domain)
     largest = np.argsort(-size, kind="stable")[:DOMAINS]
@@ -332,11 +331,11 @@ def _mover(residual: Array, domain: NDArray[np.intp]) -> Mover:
 def _rows_to_move(residual: Array, domain: NDArray[np.intp]) -> Array:
     """Estimate σ²/τ² of every output, the number of rows of a domain that weigh as much as the prior."""
     size = np.bincount(domain)
-    some = size > 0
-    found = []
+    present = size > 0
+    ratios = []
     for r in residual.T:
         mean = np.bincount(domain, r) / np.maximum(size, 1)
-        noise = max(float(((r - mean[domain]) ** 2).sum()) / max(len(r) - int(some.sum()), 1), 1e-300)
-        tau2 = between(mean[some], noise / size[some])[1]
-        found.append(noise / max(tau2, 1e-12 * noise))
-    return np.asarray(found)
+        noise = max(float(((r - mean[domain]) ** 2).sum()) / max(len(r) - int(present.sum()), 1), 1e-300)
+        tau2 = between(mean[present], noise / size[present])[1]
+        ratios.append(noise / max(tau2, 1e-12 * noise))
+    return np.asarray(ratios)

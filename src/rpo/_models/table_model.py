@@ -79,14 +79,14 @@ def fit_table(
             kind = QualityRegressor if ready.task == "regression" else QualityClassifier
             estimator = kind(method, grouping=grouping, random_state=random_state, verbose=verbose)
             estimator.fit_prepared(ready, weight)
-            said = estimator.summary_
+            summary = estimator.summary_
         else:
             estimator = _method(ready.task, method, grouping, steps, random_state)
             strata = None if ready.strata is None else np.asarray(ready.strata.names, object)[ready.strata.labels]
             X = pd.DataFrame(ready.X, columns=unique_names(ready.columns), copy=False)
             options: dict[str, Any] = {"checkpoint": checkpoint, "every": every, "strata": strata}
             estimator.fit(X, ready.y, sample_weight=weight, domains=ready.domains, **options)
-            said = []
+            summary = []
     labels, count = np.unique(ready.domains, return_counts=True)
     return TableModel(
         estimator=estimator,
@@ -96,7 +96,7 @@ def fit_table(
         task=ready.task,
         rows=len(ready.y),
         domains=dict(zip(map(str, labels), map(int, count), strict=True)),
-        notes=(*ready.notes, *(" ".join(str(warning.message).split()) for warning in caught), *said),
+        notes=(*ready.notes, *(" ".join(str(warning.message).split()) for warning in caught), *summary),
         id=id,
         threshold=threshold,
     )
@@ -157,17 +157,17 @@ def predict_table(
      "1 row is from a domain not in the training data: 'c'"]
     """
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    given, notes = completed(frame, model.columns)
+    full, notes = completed(frame, model.columns)
     if isinstance(model.estimator, QualityRegressor | QualityClassifier):
-        X = given[[column.name for column in model.columns]]
+        X = full[[column.name for column in model.columns]]
     else:
-        X = pd.DataFrame(transform(given, model.columns), columns=unique_names(model.columns), copy=False)
-    found: dict[str, Any] = {}
+        X = pd.DataFrame(transform(full, model.columns), columns=unique_names(model.columns), copy=False)
+    result: dict[str, Any] = {}
     if model.id is not None and model.id in frame.columns:
-        found[_beside(model.id)] = frame[model.id].to_numpy()
+        result[_beside(model.id)] = frame[model.id].to_numpy()
     if model.domain is not None and model.domain in frame.columns:
         label = as_text(frame[model.domain])
-        found[_beside(model.domain)] = frame[model.domain].to_numpy()
+        result[_beside(model.domain)] = frame[model.domain].to_numpy()
         new = ~label.isin(list(model.domains))
         if new.any():
             are = "1 row is" if new.sum() == 1 else f"{int(new.sum()):,} rows are"
@@ -176,26 +176,26 @@ def predict_table(
                 f"{are} from {'a domain' if len(names) == 1 else 'domains'} not in the training data: {_list(names)}"
             )
     if model.task == "regression":
-        found["prediction"] = model.estimator.predict(X)
+        result["prediction"] = model.estimator.predict(X)
     else:
         shares, classes = model.estimator.predict_proba(X), np.asarray(model.estimator.classes_)
         second = None if model.threshold is None else (shares[:, 1] >= model.threshold).astype(np.intp)
-        found["prediction"] = classes[shares.argmax(1) if second is None else second]
-        found |= {f"probability of {name}": shares[:, k] for k, name in enumerate(classes)}
+        result["prediction"] = classes[shares.argmax(1) if second is None else second]
+        result |= {f"probability of {name}": shares[:, k] for k, name in enumerate(classes)}
     if level is not None:
-        found |= _interval(model, X, level, method)
-    return pd.DataFrame(found), notes
+        result |= _interval(model, X, level, method)
+    return pd.DataFrame(result), notes
 
 
 def _interval(model: TableModel, X: pd.DataFrame, level: float, method: How) -> dict[str, Any]:
     """Return the ends of an interval of each row, or the names of the classes in its set."""
     if not isinstance(model.estimator, QualityRegressor | QualityClassifier):
         raise InputError(f"intervals need a model with held-out domains: fit it with --method {list_choices(NAMED)}")
-    made = model.estimator.predict_interval(X, level, method=method)
+    interval = model.estimator.predict_interval(X, level, method=method)
     if model.task == "regression":
-        return {"low": made[:, 0], "high": made[:, 1]}
+        return {"low": interval[:, 0], "high": interval[:, 1]}
     names = np.asarray(model.estimator.classes_).astype(str)
-    return {"set": [SEPARATOR.join(names[row]) for row in made]}
+    return {"set": [SEPARATOR.join(names[row]) for row in interval]}
 
 
 def completed(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[pd.DataFrame, list[str]]:
@@ -229,7 +229,7 @@ def _beside(name: str) -> str:
     return f"{name} (given)" if name == "prediction" or name.startswith("probability of ") else name
 
 
-def score_table(model: TableModel, found: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame | None:
+def score_table(model: TableModel, predictions: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame | None:
     """Compute errors of predictions, if the table has the target: all rows, then each domain, largest first.
 
     Root mean squared error beside that of the rows' own mean; for classes the share of wrong ones and Brier's score.
@@ -245,7 +245,7 @@ def score_table(model: TableModel, found: pd.DataFrame, frame: pd.DataFrame) -> 
     if model.target not in frame.columns or not frame[model.target].notna().any():
         return None
     known = frame[model.target].notna().to_numpy()
-    part, truth = found[known], frame.loc[known, model.target]
+    part, truth = predictions[known], frame.loc[known, model.target]
     if model.task == "regression":
         y = typed(truth, Column(name=model.target, kind="number"))
         if not np.isfinite(y).all():
@@ -255,9 +255,9 @@ def score_table(model: TableModel, found: pd.DataFrame, frame: pd.DataFrame) -> 
         error = part["prediction"].to_numpy() - y
         inside = ((part["low"] <= y) & (y <= part["high"])).to_numpy() if "low" in part else None
 
-        def figures(some: NDArray[np.bool_]) -> dict[str, float]:
-            found = {"rmse": _root_mean_square(error[some]), "deviation": float(y[some].std())}
-            return found | ({} if inside is None else {"covered": float(inside[some].mean())})
+        def figures(mask: NDArray[np.bool_]) -> dict[str, float]:
+            errors = {"rmse": _root_mean_square(error[mask]), "deviation": float(y[mask].std())}
+            return errors | ({} if inside is None else {"covered": float(inside[mask].mean())})
     else:
         label = as_text(truth).to_numpy(dtype=str)
         classes = np.asarray(model.estimator.classes_).astype(str)
@@ -267,11 +267,11 @@ def score_table(model: TableModel, found: pd.DataFrame, frame: pd.DataFrame) -> 
         inside = None
         if "set" in part:
             pairs = zip(label, part["set"], strict=True)
-            inside = np.array([one in names.split(SEPARATOR) for one, names in pairs], dtype=bool)
+            inside = np.array([own in names.split(SEPARATOR) for own, names in pairs], dtype=bool)
 
-        def figures(some: NDArray[np.bool_]) -> dict[str, float]:
-            error = {"wrong": float(wrong[some].mean()), "brier": float(brier[some].mean())}
-            return error | ({} if inside is None else {"covered": float(inside[some].mean())})
+        def figures(mask: NDArray[np.bool_]) -> dict[str, float]:
+            error = {"wrong": float(wrong[mask].mean()), "brier": float(brier[mask].mean())}
+            return error | ({} if inside is None else {"covered": float(inside[mask].mean())})
 
     every = np.ones(len(part), dtype=bool)
     rows = [{"domain": "all", "rows": len(part), **figures(every)}]

@@ -52,8 +52,8 @@ def fit_to_all_rows(
     with connect(address, default=True) as client:  # LightGBM waits by it
         with scheduler_needed(address, AGAIN):
             check_workers(client, address)
-        found = _watched(lambda: _trained(client, work, classes, seed), client, address)
-    about = SimpleNamespace(booster_=found, **({"classes_": np.arange(classes)} if classes else {}))
+        booster = _watched(lambda: _trained(client, work, classes, seed), client, address)
+    about = SimpleNamespace(booster_=booster, **({"classes_": np.arange(classes)} if classes else {}))
     estimator.estimator_ = Boosted.convert(about)
     notes = [f"LightGBM's trees were fitted to all {sample.total:,} rows; what to expect is that of a sample's models"]
     if estimator.weighted_:
@@ -89,13 +89,13 @@ class Learning:
     def _counted(self, batch: Any) -> Array | float:
         if self.counts is None:
             return 1.0
-        found = numbers_of(batch.column(self.counts), Column(name=self.counts, kind="number"))
-        bad = int((~(np.isfinite(found) & (found >= 0))).sum())
+        counts = numbers_of(batch.column(self.counts), Column(name=self.counts, kind="number"))
+        bad = int((~(np.isfinite(counts) & (counts >= 0))).sum())
         if bad:
             raise InputError(
                 f"the weight {self.counts!r} is missing, negative or not a number in {bad} rows: correct them"
             )
-        return found
+        return counts
 
 
 def learning_of(sample: Sample, estimator: Any, counts: str | None = None) -> Learning:
@@ -160,12 +160,12 @@ def _watched(task: Callable[[], Any], client: Any, address: str) -> Any:
     there: set[str] = set()
     while True:
         try:
-            found, error = done.get(timeout=1)
+            result, error = done.get(timeout=1)
         except Empty:
-            found, error = None, None
+            result, error = None, None
         else:
             if error is None:
-                return found
+                return result
         with scheduler_needed(address, AGAIN):
             now = set(client.nthreads())
         if lost := there - now:
