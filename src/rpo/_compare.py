@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 
 from rpo._cluster.scheduler import check_scheduler
-from rpo._comparison.table_folds import Folds, ResultFolder, deal, encode_target, strata_by_fold
+from rpo._comparison.table_folds import Folds, ResultFolder, encode_target, make_folds, strata_by_fold
 from rpo._comparison.table_learners import CONTROLS, QUALITY, STOCK, learner_errors, names_of, read_fold
 from rpo._comparison.table_networks import RULES, Networks, Outcomes, check_rule
 from rpo._io import AskedTask, Grouping, Show, hold, p_equals, remove_temporaries
@@ -147,7 +147,7 @@ def compare(
         raise InputError(f"jobs must be at least 1, got {jobs}")
     ready = _cut(prepare(frame, target=target, domain=domain, strata=strata, task=task, drop=drop, category=category))
     names = network_names(ready, methods, every_method)
-    folds = deal(ready, grouping)
+    folds = make_folds(ready, grouping)
     networks = _networks(folds, names, seeds, steps, selection)
     with ExitStack() as stack:
         folder = _open(Path(stack.enter_context(tempfile.TemporaryDirectory()) if out is None else out), stack)
@@ -156,7 +156,7 @@ def compare(
         outcomes, stopped = networks.train(strata_of_fold, folder, jobs=jobs, cluster=cluster, verbose=verbose)
     errors |= {name: networks.errors(name, outcomes) for name in names}
     comparison = summarise(errors, folds, ready, _protocol(networks, outcomes))
-    return replace(comparison, failed=_failed(networks, outcomes, errors), stopped=stopped)
+    return replace(comparison, failed=_describe_failures(networks, outcomes, errors), stopped=stopped)
 
 
 def planned(
@@ -179,7 +179,8 @@ def planned(
     """Describe what `compare` with the same arguments would do, without training."""
     check_rule(selection)
     ready = _cut(prepare(frame, target=target, domain=domain, strata=strata, task=task, drop=drop, category=category))
-    names, folds, folder = network_names(ready, methods, every_method), deal(ready, grouping), ResultFolder(Path(out))
+    names = network_names(ready, methods, every_method)
+    folds, folder = make_folds(ready, grouping), ResultFolder(Path(out))
     networks = _networks(folds, names, seeds, steps, selection)
     number = len(folds.held_out)
     learners = sum(read_fold(ready, folds, folder, fold) is None for fold in range(number))
@@ -233,7 +234,7 @@ def _open(path: Path, stack: ExitStack) -> ResultFolder:
     return ResultFolder(path)
 
 
-def _failed(networks: Networks, outcomes: Outcomes, errors: Mapping[str, pd.DataFrame]) -> tuple[str, ...]:
+def _describe_failures(networks: Networks, outcomes: Outcomes, errors: Mapping[str, pd.DataFrame]) -> tuple[str, ...]:
     """Name each method that failed, how often, and the first reason."""
     lines = [] if len(errors[QUALITY]) else [f"{QUALITY} could not be fitted without some of the domains"]
     for name in networks.names:

@@ -105,13 +105,13 @@ def encode_target(ready: Table) -> tuple[NDArray[Any], Task, int, float]:
     return code, task, len(classes), 1.0
 
 
-def deal(ready: Table, grouping: Grouping = "auto") -> Folds:
+def make_folds(ready: Table, grouping: Grouping = "auto") -> Folds:
     """Divide the domains into at most ten folds by size: every domain is held out once, alone if there are at most ten.
 
     >>> import pandas as pd
     >>> from rpo._table import prepare
     >>> table = pd.DataFrame({"x": range(30), "y": range(30), "d": list("abc") * 10})
-    >>> deal(prepare(table, target="y", domain="d")).held_out
+    >>> make_folds(prepare(table, target="y", domain="d")).held_out
     (('a',), ('b',), ('c',))
     """
     labels, domain, count = np.unique(ready.domains, return_inverse=True, return_counts=True)

@@ -109,14 +109,14 @@ class Basis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: ArrayLike) -> Array:
         """Return the standardised columns, followed by their splines."""
-        return self.expanded(self.standard(X))
+        return self.expand(self.standard(X))
 
-    def expanded(self, z: Array) -> Array:
+    def expand(self, z: Array) -> Array:
         """Append the splines to columns that are standardised already."""
         return z if self.spline_ is None else np.hstack([z, self.spline_.transform(z[:, self.curved_])])
 
     def value(self, z: Array, coef: Array) -> Array:
-        """Compute `expanded(z) @ coef` one column at a time, with a tenth of the memory and of the time."""
+        """Compute `expand(z) @ coef` one column at a time, with a tenth of the memory and of the time."""
         total = z @ coef[: z.shape[1]]
         if self.spline_ is None:
             return np.asarray(total)
@@ -135,11 +135,11 @@ class Basis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(total)
 
 
-def chosen_products(z: Array, residual: Array, weight: Array | None) -> NDArray[np.intp]:
+def choose_products(z: Array, residual: Array, weight: Array | None) -> NDArray[np.intp]:
     """Choose pairs of columns whose product correlates with a residual by more than chance, at most 30, `(pairs, 2)`.
 
     >>> z = np.random.default_rng(0).normal(size=(500, 3))
-    >>> chosen_products(z, z[:, 0] * z[:, 2], None)[0].tolist()
+    >>> choose_products(z, z[:, 0] * z[:, 2], None)[0].tolist()
     [0, 2]
     """
     d = z.shape[1]
@@ -164,10 +164,10 @@ def chosen_products(z: Array, residual: Array, weight: Array | None) -> NDArray[
     return np.asarray(pairs[order[strength[order] * np.sqrt(len(z)) > _CERTAIN]])
 
 
-def with_products(z: Array, columns: Array, pairs: NDArray[np.intp]) -> Array:
+def append_products(z: Array, columns: Array, pairs: NDArray[np.intp]) -> Array:
     """Append products of pairs of standardised columns to the columns of a basis.
 
-    >>> with_products(np.array([[2.0, 3.0]]), np.array([[1.0]]), np.array([[0, 1]])).tolist()
+    >>> append_products(np.array([[2.0, 3.0]]), np.array([[1.0]]), np.array([[0, 1]])).tolist()
     [[1.0, 6.0]]
     """
     return np.hstack([columns, z[:, pairs[:, 0]] * z[:, pairs[:, 1]]]) if len(pairs) else columns
@@ -184,19 +184,19 @@ class Columns:
 
     def __init__(self, basis: Basis, z: Array) -> None:
         self.basis, self.z, self.pairs = basis, z, np.empty((0, 2), dtype=np.intp)
-        self.every = basis.expanded(z) if len(z) <= BLOCK else None
+        self.every = basis.expand(z) if len(z) <= BLOCK else None
 
     def add(self, pairs: NDArray[np.intp]) -> None:
         """Add products of pairs to the columns."""
         self.pairs = pairs
         if self.every is not None:
-            self.every = with_products(self.z, self.every, pairs)
+            self.every = append_products(self.z, self.every, pairs)
 
     def __call__(self, rows: slice) -> Array:
         """Return the columns for a slice of the rows."""
         if self.every is not None:
             return self.every[rows]
-        return with_products(self.z[rows], self.basis.expanded(self.z[rows]), self.pairs)
+        return append_products(self.z[rows], self.basis.expand(self.z[rows]), self.pairs)
 
     def value(self, coef: Array, intercept: float = 0.0) -> Array:
         """Evaluate a linear function of the columns in all rows."""

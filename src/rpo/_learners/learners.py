@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rpo._learners import NAMED
-from rpo._learners.bases import Basis, Binned, Coarse, Columns, chosen_products, linear_part, with_products
+from rpo._learners.bases import Basis, Binned, Coarse, Columns, append_products, choose_products, linear_part
 from rpo._mapped import blocks
 from rpo._stats.ridge import Array, Moments, Ridge, gcv_ridge, moments, ridge_of
 from rpo._stats.scale import between
@@ -78,7 +78,7 @@ class Additive(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         of = moments(columns, target, weight, domains, 1 if domains is None else int(domains.max()) + 1)
         first = ridge_of(of, 0.0 if domains is None else 1.0, least=HARDLY)
         left = target - columns.value(first.coef)
-        self.pairs_ = chosen_products(z, left if domains is None else within(left, domains, weight), weight)
+        self.pairs_ = choose_products(z, left if domains is None else subtract_means(left, domains, weight), weight)
         if len(self.pairs_):
             columns.add(self.pairs_)
             of = moments(columns, target, weight, domains, len(of.mass))
@@ -113,10 +113,10 @@ class Additive(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return np.clip(value, self.low_, self.high_)
 
 
-def within(values: Array, group: NDArray[np.intp], weight: Array | None) -> Array:
+def subtract_means(values: Array, group: NDArray[np.intp], weight: Array | None) -> Array:
     """Subtract the mean of its group from each value.
 
-    >>> within(np.array([1.0, 3.0, 7.0]), np.array([0, 0, 1]), None).tolist()
+    >>> subtract_means(np.array([1.0, 3.0, 7.0]), np.array([0, 0, 1]), None).tolist()
     [-1.0, 1.0, 0.0]
     """
     w = np.ones(len(values)) if weight is None else weight
@@ -177,16 +177,16 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = np.unique(label)
         self.basis_ = Basis().fit(x)
         z = self.basis_.standard(x)
-        columns = self.basis_.expanded(z)
+        columns = self.basis_.expand(z)
         self.scale_ = _scaler(columns)
         self.pairs_ = np.empty((0, 2), dtype=np.intp)
         self.logistic_ = self._logistic(columns, label, weight)
         if len(self.classes_) > MANY_CLASSES:  # what is left of one class says little of the others
             return self
         first = (label == self.classes_[-1]) - self.logistic_.predict_proba(self.scale_.transform(columns))[:, -1]
-        self.pairs_ = chosen_products(z, first, weight)
+        self.pairs_ = choose_products(z, first, weight)
         if len(self.pairs_):
-            columns = with_products(z, columns, self.pairs_)
+            columns = append_products(z, columns, self.pairs_)
             self.scale_ = _scaler(columns)
             self.logistic_ = self._logistic(columns, label, weight)
         return self
@@ -204,7 +204,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         value = np.empty((len(x), len(self.classes_)))
         for rows in blocks(len(x)):
             z = self.basis_.standard(x[rows])
-            columns = with_products(z, self.basis_.expanded(z), self.pairs_)
+            columns = append_products(z, self.basis_.expand(z), self.pairs_)
             value[rows] = self.logistic_.predict_proba(self.scale_.transform(columns))
         return value
 
@@ -354,10 +354,10 @@ def logistic(solver: str = "newton-cholesky") -> Any:
     return make_pipeline(StandardScaler(), LogisticRegression(C=1.0, max_iter=200, tol=1e-3, solver=solver))
 
 
-def automatic(n_classes: int) -> list[Any]:
+def make_automatic(n_classes: int) -> list[Any]:
     """Return the learners of `estimator="auto"`, from stiff to flexible; 0 classes are a regression.
 
-    >>> [type(learner).__name__ for learner in automatic(0)]
+    >>> [type(learner).__name__ for learner in make_automatic(0)]
     ['Line', 'Additive', 'Pipeline']
     """
     few: dict[str, Any] = {"max_iter": TREES, "learning_rate": RATE}
@@ -377,10 +377,10 @@ def forest(leaf: int) -> ExtraTreesClassifier:
     return ExtraTreesClassifier(30, min_samples_leaf=leaf, random_state=0)
 
 
-def named(name: str, *, classes: bool, seed: int = 0, network: Factory | None = None) -> Any:
+def get_learner(name: str, *, classes: bool, seed: int = 0, network: Factory | None = None) -> Any:
     """Return an estimator by name; other names than ours are passed to the factory `network`.
 
-    >>> type(named("linear", classes=False)).__name__
+    >>> type(get_learner("linear", classes=False)).__name__
     'Line'
     """
     if name == "linear":

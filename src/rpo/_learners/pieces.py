@@ -169,7 +169,7 @@ class Trees:
         value, nodes = np.zeros((len(trees), most)), list[Node]()
         for t, tree in enumerate(trees):
             leaves: list[float] = []
-            nodes += _walked(tree, 0, t, bins, leaves)
+            nodes += _walk(tree, 0, t, bins, leaves)
             value[t, : len(leaves)] = leaves
         return cls(np.ravel(model._baseline_prediction).astype(np.float64), tuple(nodes), value)
 
@@ -216,25 +216,25 @@ class Trees:
         return np.asarray(value.reshape(n, -1, outputs).sum(1) + self.baseline)
 
 
-def _walked(tree: Any, at: int, number: int, bins: Coarse, leaves: list[float]) -> Iterator[Node]:
+def _walk(tree: Any, at: int, number: int, bins: Coarse, leaves: list[float]) -> Iterator[Node]:
     """Return the splits below a node; add the values of its leaves from left to right."""
     node = tree[at]
     if node["is_leaf"]:
         leaves.append(float(node["value"]))
         return
     first = len(leaves)
-    yield from _walked(tree, int(node["left"]), number, bins, leaves)
+    yield from _walk(tree, int(node["left"]), number, bins, leaves)
     mine = (1 << len(leaves)) - (1 << first)
     column = int(node["feature_idx"])
-    yield Node(number, column, _unbinned(bins, column, float(node["num_threshold"])), mine)
-    yield from _walked(tree, int(node["right"]), number, bins, leaves)
+    yield Node(number, column, _find_threshold(bins, column, float(node["num_threshold"])), mine)
+    yield from _walk(tree, int(node["right"]), number, bins, leaves)
 
 
-def _unbinned(bins: Coarse, column: int, threshold: float) -> float:
+def _find_threshold(bins: Coarse, column: int, threshold: float) -> float:
     """Return the largest number whose bin has a mean of at most the threshold.
 
     >>> bins = Coarse(bins=2).fit(np.array([[1.0], [2.0], [3.0], [5.0]]))
-    >>> bool(bins.edges_[0] > _unbinned(bins, 0, 2.0) > 2)
+    >>> bool(bins.edges_[0] > _find_threshold(bins, 0, 2.0) > 2)
     True
     """
     edges, means = bins.edges_[column], bins.means_[column]

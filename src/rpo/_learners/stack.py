@@ -19,11 +19,11 @@ from rpo._learners.learners import (
     Additive,
     AdditiveClassifier,
     Factory,
-    automatic,
     boosted,
     fit_boosted,
+    get_learner,
     is_boosted,
-    named,
+    make_automatic,
     predict_boosted,
 )
 from rpo._stats.ridge import Array
@@ -66,7 +66,7 @@ def learners_of(
                 n_estimators=TREES, min_samples_leaf=max(SMALLEST_LEAF, rows // LEAVES), random_state=seed
             ),
         }
-    return {estimator: named(estimator, classes=classes, seed=seed, network=network)}
+    return {estimator: get_learner(estimator, classes=classes, seed=seed, network=network)}
 
 
 def make_learners(estimator: Any, n_classes: int) -> list[Any]:
@@ -77,7 +77,7 @@ def make_learners(estimator: Any, n_classes: int) -> list[Any]:
     """
     classes = n_classes > 0
     if isinstance(estimator, str):
-        return automatic(n_classes) if estimator == "auto" else [named(estimator, classes=classes)]
+        return make_automatic(n_classes) if estimator == "auto" else [get_learner(estimator, classes=classes)]
     _check_estimator(estimator)
     if is_classifier(estimator) != classes:
         kind, other = ("categorical", "classifier") if classes else ("numeric", "regressor")
@@ -87,12 +87,12 @@ def make_learners(estimator: Any, n_classes: int) -> list[Any]:
 
 def linear(classes: bool) -> Any:
     """Return ridge or logistic regression."""
-    return named("linear", classes=classes)
+    return get_learner("linear", classes=classes)
 
 
 def trees(classes: bool, seed: int) -> Any:
     """Return boosted trees with scikit-learn's defaults."""
-    return named("trees", classes=classes, seed=seed)
+    return get_learner("trees", classes=classes, seed=seed)
 
 
 def lightgbm(classes: bool, seed: int) -> Any:
@@ -152,7 +152,7 @@ def fit_learner(
         if name := weight_name(model):
             options[name] = weight
         elif seed is not None:
-            drawn = resampled(weight, seed)
+            drawn = resample(weight, seed)
             if classes and len(np.unique(y[drawn])) < len(np.unique(y)):  # every class stays
                 drawn = np.concatenate([drawn, np.unique(y, return_index=True)[1]])
             X, y = X[drawn], y[drawn]
@@ -190,10 +190,10 @@ def warn_without_weights(learners: Learners) -> None:
             )
 
 
-def resampled(weight: Array, seed: int) -> NDArray[np.intp]:
+def resample(weight: Array, seed: int) -> NDArray[np.intp]:
     """Draw as many rows as there are, with replacement, with probabilities proportional to weight.
 
-    >>> resampled(np.array([0.0, 1.0]), 0).tolist()
+    >>> resample(np.array([0.0, 1.0]), 0).tolist()
     [1, 1]
     """
     return np.random.default_rng(seed).choice(len(weight), len(weight), p=weight / weight.sum())

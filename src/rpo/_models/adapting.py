@@ -52,26 +52,26 @@ def effects_of(reference: Reference) -> Effects:
     if reference.classes:
         label = reference.target.astype(np.intp)
         return class_effects(log_odds(reference.value), label, reference.count, reference.domain)
-    centre, spread = centred(reference)
+    centre, spread = centre_of(reference)
     design = design_of(reference.value, centre, spread)
     return number_effects(design, reference.residual, reference.count / reference.scale**2, reference.domain)
 
 
-def adapted(
+def adapt_to_labels(
     reference: Reference, effects: Effects, value: Array, target: NDArray[Any], scale: Array, weight: Array
 ) -> Adaptation:
     """Estimate offset and slope of a domain from labelled rows; `scale` is the local noise of each."""
     if reference.classes:
         effect, _ = class_effect(effects, log_odds(value), target, weight)
         return Adaptation(effect, 0.0, 1.0, len(target))
-    centre, spread = centred(reference)
+    centre, spread = centre_of(reference)
     z, r, w = design_of(value, centre, spread), target - value, weight / scale**2
     own = float(w @ (r - np.average(r, weights=w)) ** 2)
     noise = (KNOWN * effects.noise + own) / (KNOWN + max(float(weight.sum()) - 1, 0))
     return Adaptation(number_effect(Effects(effects.variance, noise), z, r, w), centre, spread, len(target))
 
 
-def adapted_reference(reference: Reference, effects: Effects, rows: int) -> Reference:
+def adapt_reference(reference: Reference, effects: Effects, rows: int) -> Reference:
     """Adapt each held-out domain by as many rows as the new one; return the other rows, which show the remaining error.
 
     Domains that have no more rows than that are left out.
@@ -86,13 +86,13 @@ def adapted_reference(reference: Reference, effects: Effects, rows: int) -> Refe
         order = rng.permutation(every)
         own, others = order[:rows], np.sort(order[rows:])
         labelled = reference.value[own], reference.target[own].astype(kind), reference.scale[own]
-        move = adapted(reference, effects, *labelled, reference.count[own])
+        move = adapt_to_labels(reference, effects, *labelled, reference.count[own])
         value[others], left[others] = move(reference.value[others]), True
     cut = {name: getattr(reference, name)[left] for name in ("domain", "target", "scale", "count")}
     return replace(reference, value=value[left], **cut)
 
 
-def centred(reference: Reference) -> tuple[float, float]:
+def centre_of(reference: Reference) -> tuple[float, float]:
     """Return mean and standard deviation of the predictions, the latter one if zero."""
     spread = float(reference.value.std())
     return float(reference.value.mean()), spread if spread > 0 else 1.0

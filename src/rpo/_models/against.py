@@ -86,7 +86,7 @@ class Training:
         )
 
 
-def against(training: Training, name: str, new: NewDomain, lacking: list[str]) -> DomainCheck:
+def compare_domain(training: Training, name: str, new: NewDomain, lacking: list[str]) -> DomainCheck:
     """Compare a new domain with the training domains; `lacking` names columns that its table does not have."""
     reference = training.reference
     number = len(reference.rows)
@@ -102,7 +102,7 @@ def against(training: Training, name: str, new: NewDomain, lacking: list[str]) -
     outside = new.outside
     columns = _columns(training, shifts, new, name)
     far, distances = _distances(training, new, name)
-    expected, to_expect = _expected(training, far)
+    expected, to_expect = _expect(training, far)
     row: dict[str, Any] = {
         "domain": name,
         "rows": int(new.rows),
@@ -122,7 +122,7 @@ def against(training: Training, name: str, new: NewDomain, lacking: list[str]) -
     words += _shift_words(columns, p, shifts, outside, can, lacking)
     words.append(f"Of the training domains it resembles {distances['training domain'].iloc[0]!r} most. {to_expect}")
     if new.served is not None:
-        more, lines, bad = _served(reference, new.served)
+        more, lines, bad = _compare_errors(reference, new.served)
         row |= more
         words += lines
         verdict = max(verdict, int(bad))
@@ -191,7 +191,7 @@ def _distances(training: Training, new: NewDomain, name: str) -> tuple[float, pd
     return float(d[order[0]]), pd.DataFrame(columns)
 
 
-def _expected(training: Training, far: float) -> tuple[float, str]:
+def _expect(training: Training, far: float) -> tuple[float, str]:
     """Return the error of held-out domains about as far from the nearest other one, and a sentence about it."""
     reference, number = training.reference, len(training.places)
     error, rows = reference.error[reference.place], reference.rows[reference.place]
@@ -259,7 +259,7 @@ def _column_words(row: "pd.Series[Any]") -> str:
     return f"{row['column']} (the frequencies of its categories differ)"
 
 
-def _served(reference: Reference, served: Served) -> tuple[dict[str, Any], list[str], bool]:
+def _compare_errors(reference: Reference, served: Served) -> tuple[dict[str, Any], list[str], bool]:
     """Compare the error on rows with a target with that of held-out domains; return whether it is unusually large."""
     known = Served(reference.rows, reference.error, reference.wild, reference.reach, reference.along)
     new, others = trouble(known, served), trouble(known, known)

@@ -13,10 +13,10 @@ from rpo._io import Bar, one_thread
 from rpo._judging.measuring import target_of, values_of
 from rpo._judging.sums import Sums, added
 from rpo._models import QualityClassifier, QualityRegressor
-from rpo._models.against import VERDICTS, DomainCheck, Training, Verdict, against
+from rpo._models.against import VERDICTS, DomainCheck, Training, Verdict, compare_domain
 from rpo._models.new_domains import outputs_of
 from rpo._models.new_sums import NewRows, new_domains, new_sums, rows_of_frame
-from rpo._models.table_model import TableModel, completed, lacking_words
+from rpo._models.table_model import TableModel, add_missing, lacking_words
 from rpo._stats.ridge import Array
 from rpo._table.batches import filled, known, places
 from rpo._table.columns import Column, as_text, typed
@@ -97,7 +97,7 @@ def check(
     check_model(estimator)
     if len(frame) == 0:
         raise InputError("the table has no rows")
-    full, notes = completed(frame, estimator.columns_)
+    full, notes = add_missing(frame, estimator.columns_)
     where = np.full(len(frame), NEW) if domain is None else _labels(frame, domain, "domain")
     y = None if target is None else _target(frame, target, estimator)
     if y is not None and not (there := ~np.isnan(y)).any():
@@ -193,7 +193,7 @@ def _check_of(estimator: Any, names: list[str], sums: Sums, lacking: list[str], 
     training, new, checks = Training(estimator), new_domains(estimator.reference_, sums), list[DomainCheck]()
     with Bar(len(names), "checking") as bar:
         for name, domain in zip(names, new, strict=True):
-            checks.append(against(training, str(name), domain, lacking))
+            checks.append(compare_domain(training, str(name), domain, lacking))
             bar.advance()
     order = sorted(range(len(checks)), key=lambda k: (-VERDICTS.index(checks[k].figures["verdict"]), k))
     parts = [checks[k] for k in order]

@@ -103,7 +103,7 @@ class Trial:
         place = np.arange(len(counts)) if rows is None else rows
         return stacked(np.stack([value[place] for value in predictions.values()]), self.problem.y[place], counts[place])
 
-    def mixed(self, predictions: Mapping[str, Array]) -> Array:
+    def mix(self, predictions: Mapping[str, Array]) -> Array:
         """Combine the predictions of learners, with shares from the other folds for the rows of each fold."""
         every = np.stack(list(predictions.values()))
         if len(every) == 1:
@@ -114,7 +114,7 @@ class Trial:
             self.fold,
         )
 
-    def squared(self, value: Array) -> Array:
+    def squared_errors(self, value: Array) -> Array:
         """Return the squared errors of rows; for classes Brier's."""
         return squared_errors(self.problem.y, value)
 
@@ -123,7 +123,7 @@ class Trial:
         group = self.problem.domain if self.problem.n_domains > 1 else self.fold
         counts = self.problem.weight * (self.weight if trusted else 1.0)
         mass = np.asarray(np.bincount(group, counts), dtype=np.float64)
-        return np.bincount(group, counts * self.squared(value)) / np.maximum(mass, 1e-300), mass
+        return np.bincount(group, counts * self.squared_errors(value)) / np.maximum(mass, 1e-300), mass
 
     def surely_worse(self, value: Array, reference: Array) -> float:
         """Return the p of predictions being no worse than others, domains counting by their trusted rows."""
@@ -132,7 +132,7 @@ class Trial:
 
     def least_error(self, predictions: Mapping[str, Array]) -> float:
         """Return the smallest root mean squared error of any learner on held-out domains; all rows have full weight."""
-        errors = [np.average(self.squared(value), weights=self.problem.weight) for value in predictions.values()]
+        errors = [np.average(self.squared_errors(value), weights=self.problem.weight) for value in predictions.values()]
         return float(np.sqrt(min(errors)))
 
 
@@ -200,18 +200,18 @@ def _weight_without(problem: Problem, quality: Quality, flagged: tuple[int, ...]
     return weight
 
 
-def permuted(weight: Array, domain: NDArray[np.intp], stratum: NDArray[np.intp], seed: int) -> Array:
+def permute(weight: Array, domain: NDArray[np.intp], stratum: NDArray[np.intp], seed: int) -> Array:
     """Permute the weights of cells: as many rows as before have less weight, but others.
 
     >>> zero = np.zeros(4, np.intp)
-    >>> sorted(permuted(np.array([1.0, 0.5, 0.2, 0.1]), zero, np.arange(4), 0).tolist())
+    >>> sorted(permute(np.array([1.0, 0.5, 0.2, 0.1]), zero, np.arange(4), 0).tolist())
     [0.1, 0.2, 0.5, 1.0]
     """
     _, first, cell = np.unique(domain * (stratum.max() + 1) + stratum, return_index=True, return_inverse=True)
     return np.asarray(np.random.default_rng(seed).permutation(weight[first])[cell])
 
 
-def decided(
+def decide(
     trial: Trial, learners: Learners, weights: str, screen: str, bar: Bar | None = None
 ) -> tuple[Candidate, pd.DataFrame]:
     """Choose the remedies of the judgement, unless held-out domains veto them; return the candidate and a table of all.
@@ -227,7 +227,7 @@ def decided(
     if len(every) == 1:
         return PLAIN, _table(trial, {})
     predictions = {candidate: trial.held_out(learners, candidate, bar) for candidate in every}
-    value = {candidate: trial.mixed(parts) for candidate, parts in predictions.items()}
+    value = {candidate: trial.mix(parts) for candidate, parts in predictions.items()}
     p = {candidate: trial.surely_worse(value[candidate], value[PLAIN]) for candidate in every}
     all_rows = {candidate: trial.least_error(parts) for candidate, parts in predictions.items()}
     empty = _nothing_left(trial, value)

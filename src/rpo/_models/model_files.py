@@ -181,7 +181,7 @@ def _restore(card: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], networ
     restore_labels(model, card["labels"], LABELS)
     for name in FRAMES:
         setattr(model, name, decode_frame(card["tables"][name]))
-    model.kept_ = _read_kept(arrays, len(model.features_))
+    model.kept_ = _read_columns(arrays, len(model.features_))
     classes = len(getattr(model, "classes_", ()))
     if (classes >= 2) != isinstance(model, QualityClassifier) or len(np.unique(model.domains_.astype(str))) == 0:
         raise ValueError("the classes or domains are not valid")
@@ -193,7 +193,7 @@ def _restore(card: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], networ
     return model
 
 
-def _read_kept(arrays: Mapping[str, NDArray[Any]], features: int) -> NDArray[np.intp]:
+def _read_columns(arrays: Mapping[str, NDArray[Any]], features: int) -> NDArray[np.intp]:
     columns = np.asarray(arrays["kept"])
     if columns.dtype != np.int64 or columns.ndim != 1 or (np.diff(columns) <= 0).any():
         raise ValueError("the kept features are not valid")

@@ -10,7 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
-from rpo._models.adapting import Adaptation, adapted, adapted_reference, centred, design_of, effects_of, log_odds
+from rpo._models.adapting import (
+    Adaptation,
+    adapt_reference,
+    adapt_to_labels,
+    centre_of,
+    design_of,
+    effects_of,
+    log_odds,
+)
 from rpo._models.intervals import (
     How,
     check_level,
@@ -87,7 +95,7 @@ class NewDomains:
             return np.asarray(inside)
         scale = self.reference_.noise(values, raw)
         if method == "model":
-            design = design_of(value, *centred(self.reference_))
+            design = design_of(value, *centre_of(self.reference_))
             reach = model_widths(self.reference_, self._effects(), design, scale, level)
         else:
             reach = half_width(held_out, level, trusted=trusted) * scale
@@ -98,7 +106,7 @@ class NewDomains:
         if self.adaptation_ is None:
             return self.reference_
         if self._known_moved is None:
-            self._known_moved = adapted_reference(self.reference_, self._effects(), self.adaptation_.rows)
+            self._known_moved = adapt_reference(self.reference_, self._effects(), self.adaptation_.rows)
         return self._known_moved
 
     def _effects(self) -> Effects:
@@ -150,7 +158,7 @@ class NewDomains:
         raw = self._raw(values)
         moved = copy(self)
         scale = self.reference_.noise(values, raw)
-        moved.adaptation_ = adapted(self.reference_, self._effects(), raw, target, scale, weight)
+        moved.adaptation_ = adapt_to_labels(self.reference_, self._effects(), raw, target, scale, weight)
         if len(target) >= self.own_rows_:
             warnings.warn(
                 f"a model fitted to this domain alone may do better with {len(target)} labelled rows (in training "

@@ -91,7 +91,7 @@ def new_sums(
         "unseen": by @ rows.unseen.astype(np.float64),
     }
     if rows.y is not None:
-        sums["served"] = _served(reference, rows, by)
+        sums["served"] = _add_errors(reference, rows, by)
     return sums
 
 
@@ -100,7 +100,7 @@ def _centre(reference: Reference) -> Array:
     return np.asarray(reference.mean.mean(0))
 
 
-def _served(reference: Reference, rows: NewRows, by: Any) -> Array:
+def _add_errors(reference: Reference, rows: NewRows, by: Any) -> Array:
     """Add up rows with a target: how many, squared errors, their squares; and of each output f, f², r and f·r."""
     assert rows.y is not None
     used = ~np.isnan(rows.y)

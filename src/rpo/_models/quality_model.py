@@ -26,7 +26,7 @@ from rpo._learners.stack import (
     trees,
     warn_without_weights,
 )
-from rpo._models.decision import Candidate, Trial, decided, figures, permuted, trial_of
+from rpo._models.decision import Candidate, Trial, decide, figures, permute, trial_of
 from rpo._models.new_domains import NewDomains
 from rpo._models.reference import reference_of
 from rpo._models.table_inputs import TableInputs
@@ -34,7 +34,7 @@ from rpo._quality import Quality, judge
 from rpo._stats.ridge import Array
 from rpo._table.checks import warn_of_one_domain
 from rpo._table.columns import names_of
-from rpo._table.encoding import in_order, numbers, repeated
+from rpo._table.encoding import numbers, repeat_rows, sort_rows
 from rpo._table.table import Table
 from rpo.exceptions import InputError
 from rpo.grouping.strata import codes
@@ -90,7 +90,7 @@ class QualityModel(NewDomains, TableInputs):
 
     def fit_prepared(self, ready: Table, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table that `rpo._table.prepare` made ready; predictions take tables with the same columns."""
-        self._fit(self._weighted(ready, sample_weight))
+        self._fit(self._with_weights(ready, sample_weight))
         return self
 
     def fit_with_controls(
@@ -102,13 +102,13 @@ class QualityModel(NewDomains, TableInputs):
         Where the model has no weights, both are the model itself. `known` is the `quality_` of another model fitted to
         the same rows with the same seed: the same judgement is not made again.
         """
-        trial, learners, chosen = self._fit(self._weighted(ready, sample_weight), known)
+        trial, learners, chosen = self._fit(self._with_weights(ready, sample_weight), known)
         models = {"quality": self, "permuted": self, "uniform": self}
         if chosen.weights and self.quality_ is not None:
             for name in ("permuted", "uniform"):
                 weight = np.full(len(trial.weight), trial.weight.mean())
                 if name == "permuted":
-                    weight = permuted(trial.weight, trial.problem.domain, self.quality_.assigned.labels, self._seed())
+                    weight = permute(trial.weight, trial.problem.domain, self.quality_.assigned.labels, self._seed())
                 models[name] = copy(self)
                 models[name]._refit(replace(trial, weight=weight), learners, chosen)
         return models
@@ -124,8 +124,8 @@ class QualityModel(NewDomains, TableInputs):
         self.features_ = np.asarray(ready.names, dtype=object)
         weight = np.ones(len(ready.y)) if ready.weight is None else ready.weight
         encoded, (domain, labels) = self._encode(ready.y, weight), codes(ready.domains, "domains", len(ready.y))
-        rows, counts = repeated(weight)
-        order = in_order(ready.X[rows], encoded[rows], counts, domain[rows])
+        rows, counts = repeat_rows(weight)
+        order = sort_rows(ready.X[rows], encoded[rows], counts, domain[rows])
         rows, counts = rows[order], counts[order]
         seen, code = np.unique(domain[rows], return_inverse=True)
         self.domains_ = labels[seen]
@@ -136,7 +136,7 @@ class QualityModel(NewDomains, TableInputs):
             self.quality_ = self._judge(replace(used, domains=used.domains.astype(str), weight=counts, unit=None))
         else:  # its weights are in the order of the rows given
             self.quality_ = replace(known, weight=known.weight[rows])
-        trial = trial_of(problem, self.quality_, self._flagged(), self._class_weight(problem), self._seed())
+        trial = trial_of(problem, self.quality_, self._find_flagged(), self._class_weight(problem), self._seed())
         options: dict[str, Any] = {"classes": problem.n_classes > 0, "rows": len(rows), "seed": self._seed()}
         learners = learners_of(self.estimator, **options, network=_network)
         if (trial.weight < 1).any() or (counts != counts[0]).any():
@@ -166,7 +166,7 @@ class QualityModel(NewDomains, TableInputs):
             return None
         return judge(ready, grouping=self.grouping, random_state=self._seed(), progress=self.verbose)
 
-    def _flagged(self) -> tuple[int, ...]:
+    def _find_flagged(self) -> tuple[int, ...]:
         """Return the positions of flagged features; none if no other feature would be left."""
         if self.quality_ is None:
             return ()
@@ -182,11 +182,11 @@ class QualityModel(NewDomains, TableInputs):
         tried = {name: learners[name] for name in TRIED if name in learners} or dict(learners)
         folds = len(np.unique(trial.fold))
         with Bar(folds * (len(learners) + 3), "deciding", self.verbose) as bar:
-            chosen, table = decided(trial, tried, self.weights, self.screen, bar)
+            chosen, table = decide(trial, tried, self.weights, self.screen, bar)
             if not chosen.weights:  # then rows count alike in every figure, too
                 trial = replace(trial, weight=np.ones(len(trial.weight)))
             predictions = trial.held_out(learners, chosen, bar)
-            value = trial.mixed(predictions)
+            value = trial.mix(predictions)
             stock = {"linear": linear(classes), "trees": trees(classes, self._seed())}
             plain = chosen == Candidate(False, False)
             known = {name: predictions[name] for name in stock if name in predictions and plain}
@@ -196,7 +196,7 @@ class QualityModel(NewDomains, TableInputs):
         share = trial.shares(predictions)
         self.shares_ = dict(zip(predictions, map(float, share), strict=True))
         names = {"quality": value, **{name: known[name] for name in ("linear", "trees", base)}}
-        self.expected_error_ = self._named(
+        self.expected_error_ = self._name_domains(
             pd.DataFrame([{"learner": name, **self._figures(trial, prediction)} for name, prediction in names.items()])
         ).set_index("learner")
         if len(learners) > 1 or len(table) == 0:
@@ -208,11 +208,11 @@ class QualityModel(NewDomains, TableInputs):
             ]
             why = "fitted to all rows, combined by these shares" if len(table) else self._nothing_to_do()
             last = pd.DataFrame(final).assign(chosen=True, why=why)
-            self.decision_ = self._named(pd.concat([table, last], ignore_index=True) if len(table) else last)
+            self.decision_ = self._name_domains(pd.concat([table, last], ignore_index=True) if len(table) else last)
         else:
-            self.decision_ = self._named(table)
+            self.decision_ = self._name_domains(table)
         self.candidate_ = chosen.name
-        self._say_dropped(chosen, table)
+        self._keep_dropped(chosen, table)
         return chosen, value
 
     def _figures(self, trial: Trial, value: Array) -> dict[str, Any]:
@@ -223,13 +223,13 @@ class QualityModel(NewDomains, TableInputs):
             return "not judged" if "off" in (self.weights, self.screen) else "too few rows to judge"
         return "no rows are noisy and no feature is suspicious, or the remedies are off"
 
-    def _named(self, table: pd.DataFrame) -> pd.DataFrame:
+    def _name_domains(self, table: pd.DataFrame) -> pd.DataFrame:
         """Replace numbers of domains by their labels, or by those of folds if there is one domain."""
         place = table["worst_domain"].to_numpy()
         names = self.domains_[place].tolist() if len(self.domains_) > 1 else [f"fold {k + 1}" for k in place]
         return table.assign(worst_domain=pd.Series(names, index=table.index, dtype=object))
 
-    def _say_dropped(self, chosen: Candidate, table: pd.DataFrame) -> None:
+    def _keep_dropped(self, chosen: Candidate, table: pd.DataFrame) -> None:
         """Keep a table of dropped features: share and p of each, and the error with and without all of them."""
         if not chosen.screen or self.quality_ is None:
             columns = ["feature", "column", "share", "p", "error_with", "error_without"]
@@ -356,15 +356,15 @@ def decision_words(model: QualityModel) -> list[str]:
         lines = ["all rows have the same weight: none is clearly noisier than the others"] if judged is not None else []
     if len(model.dropped_):
         names = [str(name) for name in model.dropped_["feature"]]
-        lines.append(f"dropped, because their relation to the target differs between domains: {_quoted(names)}")
+        lines.append(f"dropped, because their relation to the target differs between domains: {_quote(names)}")
     elif judged is not None and judged.features["suspicious"].any():
         names = judged.features.loc[judged.features["suspicious"], "feature"].tolist()
-        lines.append(f"suspicious, but kept, because the error on held-out domains is larger without: {_quoted(names)}")
+        lines.append(f"suspicious, but kept, because the error on held-out domains is larger without: {_quote(names)}")
     error = model.expected_error_["error"]
     if error.iloc[0] >= error.iloc[-1]:
         lines.append(f"WARNING: on held-out domains the model is no better than the {error.index[-1]}")
     return lines
 
 
-def _quoted(names: Sequence[str]) -> str:
+def _quote(names: Sequence[str]) -> str:
     return few([repr(name[:60]) for name in names], MOST_NAMED)

@@ -132,7 +132,7 @@ def reference_of(trial: Trial, value: Array, chosen: Candidate) -> Reference:
         scale[sample], noise = local_noise(X, rest, weight[sample], unit, trial.fold[sample])
     count = problem.weight
     rows = np.asarray(np.bincount(domain, count, n), dtype=np.float64)
-    square = trial.squared(value)
+    square = trial.squared_errors(value)
     reach, along = relation(problem.y, value, count, domain, n)
     place = np.arange(n)[:: max(1, -(-2 * n * problem.X.shape[1] // MOST_MEANS))]
     # Of many rows, those that are kept tell means and deviations: twice all columns would not fit into memory.

@@ -53,7 +53,7 @@ class TableInputs(BaseEstimator):  # type: ignore[misc]
         check_given(y)
         self.not_features_ = tuple(name for name in (domains, strata) if isinstance(name, str))
         domain, stratum = _labels_of(X, domains, "domains"), _labels_of(X, strata, "strata")
-        frame, target, weight = self._checked(X, y, sample_weight)
+        frame, target, weight = self._check_data(X, y, sample_weight)
         columns, left_out = columns_of(frame)
         label, place = free_name(_name_of(y, "target"), frame), free_name(_name_of(domains, "domain"), frame)
         n = len(frame)
@@ -74,7 +74,7 @@ class TableInputs(BaseEstimator):  # type: ignore[misc]
             weight=weight,
         )
 
-    def _weighted(self, ready: Table, sample_weight: ArrayLike | None) -> Table:
+    def _with_weights(self, ready: Table, sample_weight: ArrayLike | None) -> Table:
         """Return a prepared table with the checked weights of its rows, and keep what is a feature in it."""
         self._check_choices()
         names = [column.name for column in ready.columns]
@@ -82,7 +82,7 @@ class TableInputs(BaseEstimator):  # type: ignore[misc]
         self.not_features_ = tuple(str(name) for name in ready.frame.columns if name not in names)
         return replace(ready, weight=sample_weights(ready.weight if sample_weight is None else sample_weight, ready.X))
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[pd.DataFrame, NDArray[Any], Array]:
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[pd.DataFrame, NDArray[Any], Array]:
         """Return the features as a frame, the target and the weights."""
         frame, target = self._frame(X, y)
         target = column_or_1d(target, warn=True)

@@ -157,7 +157,7 @@ def predict_table(
      "1 row is from a domain not in the training data: 'c'"]
     """
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    full, notes = completed(frame, model.columns)
+    full, notes = add_missing(frame, model.columns)
     if isinstance(model.estimator, QualityRegressor | QualityClassifier):
         X = full[[column.name for column in model.columns]]
     else:
@@ -198,10 +198,10 @@ def _interval(model: TableModel, X: pd.DataFrame, level: float, method: How) -> 
     return {"set": [SEPARATOR.join(names[row]) for row in interval]}
 
 
-def completed(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[pd.DataFrame, list[str]]:
+def add_missing(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[pd.DataFrame, list[str]]:
     """Add missing columns of a model to a table, as empty ones; return notes about the table, too.
 
-    >>> completed(pd.DataFrame({"a": [1.0]}), [Column(name=name, kind="number") for name in "ab"])[1]
+    >>> add_missing(pd.DataFrame({"a": [1.0]}), [Column(name=name, kind="number") for name in "ab"])[1]
     ["column 'b' is missing from the table: filled with its median, 0"]
     """
     lacking = [column for column in columns if column.name not in frame.columns]

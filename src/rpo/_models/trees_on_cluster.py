@@ -52,7 +52,7 @@ def fit_to_all_rows(
     with connect(address, default=True) as client:  # LightGBM waits by it
         with scheduler_needed(address, AGAIN):
             check_workers(client, address)
-        booster = _watched(lambda: _trained(client, work, classes, seed), client, address)
+        booster = _watch(lambda: _train(client, work, classes, seed), client, address)
     about = SimpleNamespace(booster_=booster, **({"classes_": np.arange(classes)} if classes else {}))
     estimator.estimator_ = Boosted.convert(about)
     notes = [f"LightGBM's trees were fitted to all {sample.total:,} rows; what to expect is that of a sample's models"]
@@ -83,10 +83,10 @@ class Learning:
             if rows is not None:
                 X.append(rows.X[:, self.kept])
                 y.append(rows.y)
-                weight.append(self.weight[rows.domain] * self._counted(rows.batch))
+                weight.append(self.weight[rows.domain] * self._read_counts(rows.batch))
         return np.concatenate(X), np.concatenate(y), np.concatenate(weight)
 
-    def _counted(self, batch: Any) -> Array | float:
+    def _read_counts(self, batch: Any) -> Array | float:
         if self.counts is None:
             return 1.0
         counts = numbers_of(batch.column(self.counts), Column(name=self.counts, kind="number"))
@@ -110,7 +110,7 @@ def learning_of(sample: Sample, estimator: Any, counts: str | None = None) -> Le
     return Learning(sample.dataset, roles, np.asarray(estimator.kept_), weight, counts)
 
 
-def _trained(client: Any, work: Learning, classes: int, seed: int) -> Any:
+def _train(client: Any, work: Learning, classes: int, seed: int) -> Any:
     """Fit LightGBM's booster to all parts."""
     import dask.array
     from dask.delayed import delayed
@@ -146,7 +146,7 @@ def _trained(client: Any, work: Learning, classes: int, seed: int) -> Any:
     return learner.fit(X, y, sample_weight=weight).to_local().booster_
 
 
-def _watched(task: Callable[[], Any], client: Any, address: str) -> Any:
+def _watch(task: Callable[[], Any], client: Any, address: str) -> Any:
     """Return what a task gives that needs all workers: one that is lost ends it, for the others would wait for it."""
     done: Queue[tuple[Any, BaseException | None]] = Queue()
 

@@ -18,11 +18,11 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 _STIR = np.uint64(0xBF58476D1CE4E5B9)
 
 
-def encoded(column: Any) -> tuple[NDArray[np.intp], Any]:
+def encode(column: Any) -> tuple[NDArray[np.intp], Any]:
     """Return the code of each value, −1 if it is missing, and the distinct values as an Arrow array.
 
     >>> import pyarrow as pa
-    >>> code, values = encoded(pa.array(["b", None, "b", "a"]))
+    >>> code, values = encode(pa.array(["b", None, "b", "a"]))
     >>> code.tolist(), values.tolist()
     ([0, -1, 0, 1], ['b', 'a'])
     """
@@ -33,16 +33,16 @@ def encoded(column: Any) -> tuple[NDArray[np.intp], Any]:
     return code.to_numpy(zero_copy_only=False).astype(np.intp), codes.dictionary
 
 
-def labelled(column: Any) -> tuple[NDArray[np.intp], list[str]]:
+def encode_texts(column: Any) -> tuple[NDArray[np.intp], list[str]]:
     """Return codes of labels, with the distinct labels as text, as `as_text` writes them.
 
     >>> import pyarrow as pa
-    >>> labelled(pa.array([2, None, 3]))[1]
+    >>> encode_texts(pa.array([2, None, 3]))[1]
     ['2', '3']
     """
     import pyarrow as pa
 
-    code, values = encoded(column)
+    code, values = encode(column)
     if pa.types.is_string(values.type):  # a data frame of them would take longer than all rows of the batch
         return code, [ABSENT if text is None else text.replace("\0", NULL) for text in values.to_pylist()]
     return code, as_text(frame_of(pa.table({"a": values}))["a"]).tolist() if len(values) else []
@@ -55,7 +55,7 @@ def places(column: Any, label: Mapping[str, int]) -> NDArray[np.intp]:
     >>> places(pa.array([2, None, 3]), {"2": 7}).tolist()
     [7, -2, -1]
     """
-    code, texts = labelled(column)
+    code, texts = encode_texts(column)
     return np.array([*(label.get(text, -1) for text in texts), -2], dtype=np.intp)[code]
 
 
@@ -74,7 +74,7 @@ def numbers_of(column: Any, about: Column) -> Array:
         place = places(column, {name: k for k, name in enumerate(about.categories)})
         absent = about.categories.index(ABSENT) if ABSENT in about.categories else -1
         return np.where(place == -2, absent, place).astype(np.float64)
-    code, different = encoded(column)
+    code, different = encode(column)
     values = frame_of(pa.table({"a": pa.concat_arrays([different, pa.nulls(1, different.type)])}))["a"]
     return typed(values, about)[code]
 
@@ -153,6 +153,6 @@ def _words(column: Any) -> NDArray[np.uint64]:
         words = (value + 0.0).view(np.uint64)  # −0.0 is 0.0
         words ^= words >> np.uint64(32)  # whole numbers have their digits on top, and products carry upwards
         return words
-    code, texts = labelled(column)
+    code, texts = encode_texts(column)
     known = pd.util.hash_array(np.array(texts, dtype=object)) if texts else np.zeros(0, np.uint64)
     return np.append(known, np.uint64(0))[code]

@@ -95,7 +95,7 @@ class Dataset:
             read_options={"dictionary_columns": coded}, default_fragment_scan_options=options
         )
         scan = {"batch_size": BATCH, "batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
-        system, path = _opened(part.file)
+        system, path = _open_system(part.file)
         try:
             rows = form.make_fragment(path, system, part.keys, row_groups=list(part.groups))
             yield from (batch for batch in rows.to_batches(schema, names, **scan) if batch.num_rows)
@@ -127,13 +127,13 @@ def open_dataset(given: str, *, skip_bad: bool = False, needed: Sequence[str] = 
     import pyarrow as pa
     from pyarrow import parquet
 
-    files, folders = _found(given)
+    files, folders = _find_files(given)
     schema, print_of = pa.schema([]), sha256()
     good: dict[str, Any] = {}
     bad: dict[str, str] = {}
     parts: list[Part] = []
     for file, place in files.items():
-        system, path = _opened(file)
+        system, path = _open_system(file)
         try:
             with system.open_input_file(path) as opened:
                 described = parquet.ParquetFile(opened)
@@ -174,7 +174,7 @@ def _parts(file: str, about: Any, keys: Any) -> Iterator[Part]:
             offset, rows, groups = offset + rows, 0, []
 
 
-def _found(given: str) -> tuple[dict[str, str], Any]:
+def _find_files(given: str) -> tuple[dict[str, str], Any]:
     """Return the Parquet files at a place, sorted by name, each with its path below it, and the columns of folders."""
     if "://" in given:
         system, path = _remote(given)
@@ -225,7 +225,7 @@ def _remote(given: str) -> tuple[Any, str]:
     return system, path
 
 
-def _opened(file: str) -> tuple[Any, str]:
+def _open_system(file: str) -> tuple[Any, str]:
     """Return the file system of pyarrow that has a file, and its path there."""
     from pyarrow import fs
 

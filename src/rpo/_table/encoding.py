@@ -47,12 +47,12 @@ def numbers(frame: pd.DataFrame, columns: Sequence[Column]) -> Array:
     return np.hstack(parts)
 
 
-def repeated(weight: Array) -> tuple[NDArray[np.intp], Array]:
+def repeat_rows(weight: Array) -> tuple[NDArray[np.intp], Array]:
     """Repeat each row as often as its weight says, if weights are whole numbers; return rows and their weights.
 
     A row of weight k and k copies of the row are then the same to any learner.
 
-    >>> rows, counts = repeated(np.array([0.0, 2.0, 1.0]))
+    >>> rows, counts = repeat_rows(np.array([0.0, 2.0, 1.0]))
     >>> rows.tolist(), counts.tolist()
     ([1, 1, 2], [1.0, 1.0, 1.0])
     """
@@ -64,10 +64,10 @@ def repeated(weight: Array) -> tuple[NDArray[np.intp], Array]:
     return rows, counts
 
 
-def in_order(X: Array, y: NDArray[Any], *more: NDArray[Any]) -> NDArray[np.intp]:
+def sort_rows(X: Array, y: NDArray[Any], *more: NDArray[Any]) -> NDArray[np.intp]:
     """Sort rows by their content, so that no result depends on the order of the table.
 
-    >>> in_order(np.array([[2.0], [1.0], [1.0]]), np.array([0, 1, 0])).tolist()
+    >>> sort_rows(np.array([[2.0], [1.0], [1.0]]), np.array([0, 1, 0])).tolist()
     [2, 1, 0]
     """
     return np.lexsort((*more, y, *X.T[::-1]))

@@ -40,7 +40,7 @@ class Running:
     progress: Show = "auto"
 
 
-def guarded(work: Work, part: Part) -> Given:
+def run_part(work: Work, part: Part) -> Given:
     """Return the result of a part, or its error as a result: a raised error would stop the other parts, too."""
     try:
         return work(part)
@@ -107,7 +107,7 @@ def passed(
         store = PartFolder(running.checkpoint / f"{name}-{digest[:16]}")
         remove_temporaries(store.folder)
     left = [part for part in dataset.parts if store.pop(part.name, None) is None]
-    results = running.spread(partial(guarded, work), left) if left else iter(())
+    results = running.spread(partial(run_part, work), left) if left else iter(())
     done = dataset.rows - sum(part.rows for part in left)
     with Bar(dataset.rows, name, running.progress, patience=0.5, unit="rows", done=done) as bar:
         for part in dataset.parts:

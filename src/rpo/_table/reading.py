@@ -56,7 +56,7 @@ def read_table(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> pd.D
     if not name.endswith((*TEXT_ENDINGS, *PARQUET_ENDINGS)):
         raise InputError(f"{file} must end in one of {', '.join((*TEXT_ENDINGS, *PARQUET_ENDINGS))}")
     kind = "Parquet" if name.endswith(PARQUET_ENDINGS) else "a table"
-    with explained(file, kind):
+    with explain_errors(file, kind):
         head = _head(file)
         if not head:
             raise InputError(f"{file} is empty: a header and rows are needed")
@@ -65,10 +65,10 @@ def read_table(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> pd.D
 
 
 @contextmanager
-def explained(file: Path, kind: str) -> Iterator[None]:
+def explain_errors(file: Path, kind: str) -> Iterator[None]:
     """Raise any error of the libraries that read a file as one line about the file.
 
-    >>> with explained(Path("t.csv"), "a table"):
+    >>> with explain_errors(Path("t.csv"), "a table"):
     ...     raise KeyError("column")
     Traceback (most recent call last):
     rpo.exceptions.InputError: t.csv cannot be read as a table ('column')
@@ -136,7 +136,7 @@ def _text(file: Path, head: bytes, encoding: str) -> pd.DataFrame:
     _check_encoding(encoding)
     try:
         mark = delimiter_of(codecs.decode(head, encoding, "ignore"))
-        table = _parsed(file, mark, encoding)
+        table = _parse(file, mark, encoding)
         names = table.schema.names
     except UnicodeError as error:
         if "BOM" in str(error):
@@ -156,7 +156,7 @@ def _text(file: Path, head: bytes, encoding: str) -> pd.DataFrame:
         raise InputError(f"{file} is not in {encoding}: specify its encoding with --encoding, such as latin-1")
     check_names(names, len(table), file)
     texts = _kept_as_text(table, file, mark, encoding)
-    return frame_of(_parsed(file, mark, encoding, texts) if texts else table)
+    return frame_of(_parse(file, mark, encoding, texts) if texts else table)
 
 
 def _check_encoding(encoding: str) -> None:
@@ -190,7 +190,7 @@ def _options(mark: str, encoding: str, as_text: Sequence[str] = (), only: Sequen
     }
 
 
-def _parsed(file: Path, mark: str, encoding: str, as_text: Sequence[str] = ()) -> Any:
+def _parse(file: Path, mark: str, encoding: str, as_text: Sequence[str] = ()) -> Any:
     from pyarrow import csv
 
     return csv.read_csv(file, **_options(mark, encoding, as_text))
@@ -361,7 +361,7 @@ class ParquetFrame:
         """Return a column by name, several by a list of names, or the rows of a mask as another table."""
         if isinstance(key, np.ndarray):
             return ParquetFrame(self.file, key)
-        with explained(self.file, "Parquet"):
+        with explain_errors(self.file, "Parquet"):
             frame = frame_of(self.reader.read(columns=[key] if isinstance(key, str) else key, use_threads=False))
         frame = frame if self.rows is None else frame[self.rows]
         return frame[key]
@@ -378,5 +378,5 @@ def many_rows(path: Path) -> Any:
     >>> many_rows(Path("homes.csv")) is None
     True
     """
-    with explained(path, "Parquet"):
+    with explain_errors(path, "Parquet"):
         return ParquetFrame(path) if rows_in(path) >= MANY_ROWS else None

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rpo._table.batches import keys, known, labelled, places
+from rpo._table.batches import encode_texts, keys, known, places
 from rpo._table.dataset import Dataset, Part
 from rpo._table.passes import TABLE, Given
 from rpo._table.reading import frame_of
@@ -61,7 +61,7 @@ class Counting:
             without_target += int((~there).sum())
             code, texts = np.zeros(batch.num_rows, dtype=np.intp), [WITHOUT_DOMAIN]
             if self.domain is not None:
-                code, texts = labelled(batch.column(self.domain))
+                code, texts = encode_texts(batch.column(self.domain))
             without_domain += int((code[there] < 0).sum())
             rows = np.bincount(code[there & (code >= 0)], minlength=len(texts))
             for name, number in zip(texts, rows.tolist(), strict=True):

@@ -160,7 +160,7 @@ def _with_target(frame: pd.DataFrame, target: str) -> tuple[pd.DataFrame, NDArra
 def _notes_on(columns: Sequence[Column], left_out: Sequence[LeftOut]) -> list[str]:
     notes = [f"column {out.name!r} was dropped: {out.reason}" for out in left_out]
     if gaps := [column.name for column in columns if column.gaps]:
-        notes.append(f"missing values were filled with the median and marked in an indicator column: {_quoted(gaps)}")
+        notes.append(f"missing values were filled with the median and marked in an indicator column: {_quote(gaps)}")
     return notes
 
 
@@ -306,7 +306,7 @@ def _check_roles(
         for name in names:
             if name not in frame.columns:
                 near = difflib.get_close_matches(name, list(frame.columns), 1)
-                hint = f"did you mean {near[0]!r}?" if near else f"it has {_quoted(frame.columns)}"
+                hint = f"did you mean {near[0]!r}?" if near else f"it has {_quote(frame.columns)}"
                 raise InputError(f"the table has no column {name!r} ({option}): {hint}")
     if target in (domain, *strata):
         raise InputError(f"{target!r} is the target: it cannot also be the domain or define strata")
@@ -314,5 +314,5 @@ def _check_roles(
         raise InputError(f"{target!r} is the target: it cannot also be the {role}")
 
 
-def _quoted(names: Iterable[str]) -> str:
+def _quote(names: Iterable[str]) -> str:
     return few([repr(name) for name in names], MOST_NAMED)
