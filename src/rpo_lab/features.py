@@ -1,4 +1,4 @@
-"""Frozen backbones: photos turned into vectors once, and kept by the content of the picture and the backbone.
+"""Frozen backbones: features of photos, computed once and cached by the content of picture and backbone.
 
 Shards of the cache are named after the SHA-256 of their bytes: an altered one no longer fits its name. Nothing is ever
 overwritten, so any number of processes may add to them, and a kill loses the shard in work and no more.

@@ -1,4 +1,4 @@
-"""Animal or vehicle, tied to the context of the photo: NICO, or the stand-in on photos that anybody has."""
+"""Animal or vehicle, tied to the context of the photo: the study on NICO, or on its substitute."""
 
 from collections.abc import Mapping
 from dataclasses import replace

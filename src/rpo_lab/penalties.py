@@ -187,7 +187,7 @@ def to_csv(found: Sequence[FoundPenalties]) -> str:
 
 
 def put_on_page(page: "Path", found: Sequence[FoundPenalties], command: str, figure: "Path | None") -> None:
-    """Put the lines on a page as a table, and the figure if there is one."""
+    """Write the lines to a page as a table, and the figure if there is one."""
     lines = lines_of(found)
     blocks = [f"Made by `{command}`.", markdown(list(lines[0]), (list(line.values()) for line in lines))]
     if figure is not None:

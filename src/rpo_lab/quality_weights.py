@@ -1,4 +1,4 @@
-"""Quality weights: a network on rows that count what `rpo.quality` says of them, against its controls."""
+"""Quality weights: a network on rows weighted by `rpo.quality`, against its controls."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -232,7 +232,7 @@ def quality_weights(
 
 
 def summary(results: Results) -> list[str]:
-    """Say what the weights gain over their controls and over IRM + lip, corrected for all comparisons of their kind."""
+    """Describe the gain of the weights over their controls and over IRM + lip, corrected for multiple comparisons."""
     sure = _sure(results)
     return [
         _held(results, sure),
@@ -246,7 +246,7 @@ Sure = Mapping[tuple[str, str], float | None]
 
 
 def _sure(results: Results) -> Sure:
-    """p of each rival and column, paired over the seeds that both have, corrected by Holm."""
+    """Compute p of each rival and column, paired over the seeds of both, with Holm's correction."""
     places = [(rival, setting.label) for rival, setting in product(RIVALS, results.study.settings)]
     comparisons = (results.cell(*place).comparison for place in places)
     return dict(zip(places, holm([other.p_paired if other else None for other in comparisons]), strict=True))

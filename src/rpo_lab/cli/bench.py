@@ -31,7 +31,7 @@ RULE = "irm"  # validation risk prefers models that rely on colour
 
 
 def family(own: Mapping[str, Any]) -> str:
-    """Studies of the same digits share their runs."""
+    """Return the name of the family of a study; studies of the same digits share their runs."""
     return FAMILY.get(own["digits"], "cmnist")
 
 
@@ -206,7 +206,7 @@ def quality_weights(
 
 @command(without=("selection", "correction", "add", "plugin"))
 def readings(asked: Asked) -> None:
-    """Colored-MNIST as the paper may have meant it: in which share of readings is RPO better, and than what?
+    """Run Colored-MNIST as the paper may have meant it: in which share of readings is RPO better, and than what?
 
     A reading fills in what the paper does not say: whether test labels are turned, before or after colouring, how many
     rows bad cells keep, which cells are bad, how long is trained, in which form and by which rule. They are run on

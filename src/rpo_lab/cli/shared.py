@@ -1,4 +1,4 @@
-"""What all studies share: their options, and doing the runs, writing results, figures and page, printing."""
+"""Code shared by the commands of all studies: options, runs, writing of results, figures and page, printing."""
 
 import json
 import shlex
@@ -29,7 +29,7 @@ ADDED = "Methods added"
 
 @dataclass(frozen=True)
 class Asked:
-    """What a person asked of a study: the options that every study has, and the words of those that only this one has.
+    """Options of the command line: those of every study, and the text of those of this study only.
 
     A field that is an option is annotated with it.
     """
@@ -214,7 +214,7 @@ def tell(asked: Asked, content: object, tables: "Sequence[RenderableType]", line
 
 
 def _without_nan(value: object) -> object:
-    """NaN as null, so that it is JSON."""
+    """Replace NaN by None, for JSON."""
     if isinstance(value, Mapping):
         return {name: _without_nan(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

@@ -181,7 +181,7 @@ def thinned(
 
 
 def _domains(is_test: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int8]:
-    """Deal training images out evenly over the training domains; the others make the test domain."""
+    """Divide training images evenly over the training domains; the others make the test domain."""
     domain = np.full(len(is_test), DOMAINS, dtype=np.int8)
     training = rng.permutation(np.flatnonzero(~is_test))
     domain[training] = np.arange(len(training)) % DOMAINS

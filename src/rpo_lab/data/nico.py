@@ -23,7 +23,7 @@ TIES = (0.976, 0.951)  # of the field's published lists, as are the numbers of r
 
 
 class Place(NamedTuple):
-    """What a file's place in the tree says that it shows; `name` is its own within class and context."""
+    """Class and context of a file by its folder; `name` is unique within class and context."""
 
     label: int
     kind: str

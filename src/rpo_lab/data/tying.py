@@ -168,7 +168,7 @@ class _Stock:
         return drawn
 
     def _take(self, label: int, context: int, number: int) -> list[int]:
-        """Take pictures from each kind in turn, as long as it has any."""
+        """Draw pictures from each kind in turn, as long as it has any."""
         kinds = self.left[label, context]
         left = sum(map(len, kinds))
         if left < number:

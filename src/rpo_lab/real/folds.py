@@ -1,4 +1,4 @@
-"""A fold of a real table: training domains with what is planted there, and the domains held out.
+"""A fold of a real table: training domains with planted problems, and the domains held out.
 
 Learners get it as tables; networks as a data set of the engine.
 """
@@ -131,13 +131,13 @@ def wider(ready: Table, column: Array) -> Table:
 
 
 def codes(fold: Fold) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
-    """Number the classes of training and held-out rows, and count them."""
+    """Return the numbers of classes of training and held-out rows, and the count of classes."""
     classes, code = np.unique(np.concatenate([fold.train.y, fold.held.y]), return_inverse=True)
     return code[: len(fold.train.y)], code[len(fold.train.y) :], len(classes)
 
 
 def domain_codes(fold: Fold) -> NDArray[np.int64]:
-    """Number the training domain of each row."""
+    """Return the number of the training domain of each row."""
     return np.unique(fold.train.domains, return_inverse=True)[1].astype(np.int64)
 
 

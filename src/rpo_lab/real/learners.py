@@ -1,4 +1,4 @@
-"""Learners that are no networks of ours, on one fold: those that people use today, and Quality with its controls."""
+"""Learners other than our networks, on one fold: those in common use, and Quality with its controls."""
 
 import os
 import sys
@@ -147,18 +147,18 @@ def plain(make: Callable[[bool, int], Any]) -> Callable[[Fold, int], Array]:
 
 
 def line(classes: bool, seed: int) -> Any:  # noqa: ARG001
-    """Ridge regression, its penalty chosen by cross-validation, or logistic regression."""
+    """Return ridge regression, its penalty chosen by cross-validation, or logistic regression."""
     last = LogisticRegression(max_iter=500) if classes else RidgeCV(np.logspace(-3, 3, 13))
     return make_pipeline(StandardScaler(), last)
 
 
 def boosting(classes: bool, seed: int) -> Any:
-    """scikit-learn's boosted trees."""
+    """Return scikit-learn's boosted trees."""
     return (HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor)(random_state=seed)
 
 
 def forest(classes: bool, seed: int) -> Any:
-    """scikit-learn's random forest."""
+    """Return scikit-learn's random forest."""
     return (RandomForestClassifier if classes else RandomForestRegressor)(random_state=seed, n_jobs=1)
 
 
@@ -182,7 +182,7 @@ def nothing_printed() -> Iterator[None]:
 
 
 def gpboost(fold: Fold, seed: int) -> Array:
-    """Boosted trees with a random effect for every domain; a new one has the effect zero."""
+    """Predict by boosted trees with a random effect for every domain, zero for a new one."""
     import gpboost
 
     label, level, size = _target(fold)
@@ -198,7 +198,7 @@ def gpboost(fold: Fold, seed: int) -> Array:
 
 
 def anchor(fold: Fold, seed: int) -> Array:
-    """Anchor boosting, the domain being the anchor."""
+    """Predict by anchor boosting with the domain as anchor."""
     from anchorboosting import AnchorBooster
 
     label, level, size = _target(fold)
@@ -210,7 +210,7 @@ def anchor(fold: Fold, seed: int) -> Array:
 
 
 def _target(fold: Fold) -> tuple[Array, float, float]:
-    """Two classes as 0 and 1; or the target standardised, with its mean and deviation."""
+    """Return two classes as 0 and 1, or the standardised target with its mean and deviation."""
     if fold.classes:
         label, _, number = codes(fold)
         if number > 2:

@@ -247,7 +247,7 @@ def _detected(wide: pd.DataFrame) -> list[str]:
 
 
 def failures(results: RealResults) -> list[str]:
-    """Say what failed, rows with the same reason together; controls of a model that failed are not named beside it."""
+    """Describe failures, rows with the same reason together; controls of a failed model are not named beside it."""
     own = results.failed[results.failed["reason"] != NO_MODEL]
     by: dict[tuple[int, tuple[str, ...], str], list[str]] = {}
     for row, lines in own.groupby("row", sort=False):
@@ -265,7 +265,7 @@ def _count(number: int, word: str) -> str:
 
 
 def protocol(results: RealResults, frozen: str) -> list[str]:
-    """Everything that a reader needs to judge or repeat it."""
+    """Describe everything that a reader needs to judge or repeat the study."""
     study, profile = results.study, results.study.profile
     classes = sum(recipe_of(name).task == "classification" for name in study.tables)
     one = "All Quality models were fitted under one set of rules (fingerprint of the code that judges and decides: {})"

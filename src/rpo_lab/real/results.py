@@ -1,4 +1,4 @@
-"""What the records of the study show: errors over the best stock learner, gains of the weights, detection."""
+"""Results from the records of the study: errors over the best stock learner, gains of the weights, detection."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-r"""Training rows judged: they count what `rpo.quality` says, and all rows lack the features that it flags.
+r"""Training rows weighted by `rpo.quality`; all rows without the features that it flags.
 
 w_i = max(q_i, max_{j ∈ e} q_j / 5), of mean one in every domain e; q is `rpo.quality(…).weight`.
 """
@@ -82,7 +82,9 @@ def judgement(data: Data) -> Judgement:
 
 
 def bounded(weight: Array, domain: NDArray[np.int64], ratio: float = RATIO) -> Array:
-    r"""max(w_i, max_{j ∈ e} w_j / ratio), of mean one in each domain, so that domains count as before.
+    r"""Bound the ratio of weights within each domain, and scale them to mean one, so that domains count as before.
+
+    They become max(w_i, max_{j ∈ e} w_j / ratio).
 
     >>> bounded(np.array([1.0, 0.5, 0.01, 0.3]), np.array([0, 0, 0, 1])).round(2)
     array([1.76, 0.88, 0.35, 1.  ])
@@ -95,7 +97,7 @@ def bounded(weight: Array, domain: NDArray[np.int64], ratio: float = RATIO) -> A
 
 
 def permuted(weight: Array, domain: NDArray[np.int64], cell: NDArray[np.int64], seed: int) -> Array:
-    """Deal the weights of cells to other cells of the same domain, in an order drawn from the seed.
+    """Permute the weights of cells within each domain, in an order drawn from the seed.
 
     >>> permuted(np.array([1.0, 0.2, 0.2, 0.5, 0.3]), np.array([0, 0, 0, 0, 1]), np.array([0, 1, 1, 2, 3]), 0).tolist()
     [0.5, 0.2, 0.2, 1.0, 0.3]

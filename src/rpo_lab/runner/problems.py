@@ -1,4 +1,4 @@
-"""Data sets as a run needs them: training rows, validation rows, and test domains by name."""
+"""Data sets for a run: training rows, validation rows, and test domains by name."""
 
 import inspect
 import json
@@ -19,7 +19,7 @@ from rpo_lab.runner.specification import DataSpec, Judged, canonical
 
 @dataclass(frozen=True)
 class Problem:
-    """What a run trains on, what models are chosen by, and what they are tested on."""
+    """Rows for training, for selecting models, and for testing."""
 
     train: Data
     validation: Data
@@ -65,7 +65,7 @@ def outline(data: DataSpec) -> DataSpec:
 
 
 def problem(name: str) -> Callable[[Callable[..., Problem]], Callable[..., Problem]]:
-    """Put a loader `(seed, **options) -> Problem` into the list; its defaults are the data set's."""
+    """Register a loader `(seed, **options) -> Problem`; its defaults are those of the data set."""
 
     def register(loader: Callable[..., Problem]) -> Callable[..., Problem]:
         PROBLEMS[name] = loader
@@ -119,7 +119,7 @@ def _judged(data: DataSpec, seed: int) -> Problem:
 
 
 def same_options(source: Callable[..., Any], **more: Any) -> Callable[[Callable[..., Problem]], Callable[..., Problem]]:
-    """Give a loader the options of the function it passes them to, and more with their defaults."""
+    """Add to a loader's signature the options of the function that it calls, and more with their defaults."""
 
     def decorate(loader: Callable[..., Problem]) -> Callable[..., Problem]:
         keyword = inspect.Parameter.KEYWORD_ONLY
@@ -144,7 +144,7 @@ def confounded(**options: Any) -> Problem:
 @problem("counties")
 @same_options(make_counties)
 def counties(**options: Any) -> Problem:
-    """Radon, a domain a county, some counties held out (`rpo_lab.data.places`)."""
+    """Load Radon with counties as domains, some of them held out (`rpo_lab.data.places`)."""
     train, validation, test = map(_data, make_counties(**options))
     return Problem(train, validation, {"test": test})
 
@@ -152,7 +152,7 @@ def counties(**options: Any) -> Problem:
 @problem("regions")
 @same_options(make_regions)
 def regions(**options: Any) -> Problem:
-    """Cigar by region, one region held out (`rpo_lab.data.places`)."""
+    """Load Cigar by region, with one region held out (`rpo_lab.data.places`)."""
     train, validation, test = map(_data, make_regions(**options))
     return Problem(train, validation, {"test": test})
 

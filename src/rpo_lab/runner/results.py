@@ -197,7 +197,7 @@ def _form(row: Row) -> str:
 
 
 def seeds_text(seeds: Sequence[int]) -> str:
-    """Seeds as one would write them.
+    """Write seeds as a range or a list.
 
     >>> seeds_text([0, 1, 2]), seeds_text([0, 2])
     ('0–2', '0, 2')

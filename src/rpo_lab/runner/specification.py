@@ -1,4 +1,4 @@
-"""What one run is: data, method, hyper-parameters, seed. Its content hash is its name everywhere."""
+"""The specification of a run: data, method, hyper-parameters, seed. Its content hash is its name everywhere."""
 
 import hashlib
 import inspect
@@ -90,7 +90,7 @@ class Run(Frozen):
 
 
 def canonical(value: Any) -> bytes:
-    """JSON with one spelling: sorted keys, no spaces, ASCII, no NaN.
+    """Write canonical JSON: sorted keys, no spaces, ASCII, no NaN.
 
     >>> canonical({"b": 0.1, "a": [1, None]})
     b'{"a":[1,null],"b":0.1}'
@@ -99,7 +99,7 @@ def canonical(value: Any) -> bytes:
 
 
 def sha256(value: Any) -> str:
-    """SHA-256 of the canonical JSON."""
+    """Compute SHA-256 of the canonical JSON."""
     return hashlib.sha256(canonical(value)).hexdigest()
 
 

@@ -1,6 +1,6 @@
-"""Runs packed into stacks, and one stack trained and measured: what a worker does.
+"""Packing of runs into stacks, and training and measuring of one stack by a worker.
 
-First stages are kept: RPO, its ablations and its controls differ only in what they make of the same one.
+First stages are kept, because RPO, its ablations and its controls share them.
 """
 
 from collections import OrderedDict
@@ -65,7 +65,7 @@ class Shape(NamedTuple):
 
 
 def pack(runs: Iterable[Run], width: int | None = None) -> list[list[Run]]:
-    """Runs of one method and option set on data of one shape, together up to `STACK_ROWS` rows or `width` runs.
+    """Pack runs of one method and option set on data of one shape, up to `STACK_ROWS` rows or `width` runs together.
 
     The same runs are always packed in the same way, whatever the number of workers.
 
@@ -223,7 +223,7 @@ def _fit(runs: Sequence[Run], models: Sequence[Model], steps: int | None) -> Tra
 
 
 def _outputs(trained: Trained, parts: Sequence[Data]) -> list[Tensor]:
-    """Outputs for each model's own rows, the padding cut off.
+    """Return outputs for the rows of each model, without padding.
 
     A method with a prediction of its own may look at all rows it is given (MTL takes their mean): it is given one
     domain of one model at a time, and no padding.
@@ -304,12 +304,12 @@ def first_of(
 
 
 def _fit_to(data: Data, name: str, value: Tensor) -> Tensor:
-    """Residuals cut or padded to the rows of this stack: those that count come first."""
+    """Trim or pad residuals to the rows of this stack; rows with weight come first."""
     return pad(value, (0, data.n_rows - len(value))) if name == "residual" else value
 
 
 def _forget(used: Sequence[bytes]) -> None:
-    """Let go of what has not been used for longest."""
+    """Remove the least recently used entries."""
     for key in used:
         _kept.move_to_end(key)
     while len(_kept) > 1 and sum(value.nbytes for one in _kept.values() for value in one.values()) > KEPT_BYTES:

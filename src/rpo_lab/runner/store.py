@@ -1,4 +1,4 @@
-"""What is kept of a run: its specification, what was measured or why it failed, the time, the versions.
+"""Records of runs: specification, measurements or the reason of failure, time, versions.
 
 On disk it is one file a run, named by the run's hash. To publish with results, it is one file a study: whoever has it
 draws them again without training.
