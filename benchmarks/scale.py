@@ -18,8 +18,7 @@ from distributed import LocalCluster
 
 from benchmarks.ours import make_stepper, table
 from benchmarks.timing import Row, medians, row
-from rpo._cluster.scheduler import connect
-from rpo._cluster.spread import on_cluster
+from rpo._cluster import connect, on_cluster
 from rpo.engine.adam import start_adam
 from rpo.engine.checkpoint import Checkpoint, write_checkpoint
 from rpo.engine.fingerprint import digest

@@ -11,12 +11,13 @@ import numpy as np
 import pandas as pd
 import torch
 
-from rpo._cluster.scheduler import check_scheduler
+from rpo._cluster import check_scheduler
 from rpo._comparison.table_folds import Folds, ResultFolder, encode_target, make_folds, strata_by_fold
 from rpo._comparison.table_learners import CONTROLS, QUALITY, STOCK, learner_errors, names_of, read_fold
 from rpo._comparison.table_networks import RULES, Networks, Outcomes, check_rule
 from rpo._io import AskedTask, Grouping, Show, hold, p_equals, remove_temporaries
 from rpo._models.table_model import OURS, PLAIN
+from rpo._public import public
 from rpo._stats.significance import SURE, paired, paired_interval
 from rpo._table.table import Table, prepare
 from rpo.engine.config import HIDDEN, STEPS, Config, default_batch_size
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 20_000
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """How each method does on domains it has not seen.
@@ -64,6 +66,7 @@ class Comparison:
         return figure
 
 
+@public
 def compare(
     frame: pd.DataFrame,
     *,

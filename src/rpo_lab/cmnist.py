@@ -44,7 +44,7 @@ STRENGTH = (100.0, 1000.0)
 
 
 def comparison() -> tuple[Row, ...]:
-    """Return the paper's twenty comparison methods, and seven that are compared with since.
+    """Return the paper's twenty comparison methods, and ten that are compared with since.
 
     Each has two values of what matters most in it; the first is the default.
     """
@@ -78,6 +78,9 @@ def comparison() -> tuple[Row, ...]:
         Row("EQRM", "eqrm", grid(alpha=(0.75, 0.9))),
         Row("MMD", "mmd", grid(gamma=(1.0, 10.0))),
         Row("anchor", "anchor", grid(gamma=(2.0, 10.0))),
+        Row("LAP", "lap", grid(m=(1.0, 2.0))),
+        Row("ICorr", "icorr", grid(lam=(1e4, 100.0))),
+        Row("PAIR", "pair", grid(irm=(1e-2, 1.0))),
     )
     return tuple(replace(row, section=COMPARISON) for row in rows)
 

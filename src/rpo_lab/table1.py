@@ -77,6 +77,9 @@ def rows() -> tuple[Row, ...]:
         Row("EQRM", "eqrm", grid(alpha=(0.75, 0.9)), section=COMPARISON),
         Row("MMD", "mmd", grid(gamma=(1.0, 10.0, 0.1)), section=COMPARISON),
         Row("anchor", "anchor", grid(gamma=(2.0, 10.0, 100.0)), section=COMPARISON),
+        Row("LAP", "lap", grid(m=(1.0, 0.1, 2.0)), section=COMPARISON),
+        Row("ICorr", "icorr", grid(lam=(1e4, 100.0, 1.0)), section=COMPARISON),
+        Row("PAIR", "pair", grid(irm=(1e-2, 1e-4, 1.0)), section=COMPARISON),
         Row("RPO-Pen", "rpo-pen", section=OURS),
         Row("RPO-Lip", "rpo-lip", section=OURS),
         Row(RPO, "rpo", section=OURS),
@@ -102,7 +105,7 @@ def table1(profile: str = "quick", *, seeds: int | None = None, leave_one_out: b
 
     >>> study = table1("quick")
     >>> len(study.rows), [setting.label for setting in study.settings]
-    (23, ['Cigar clean', 'Cigar mix', 'Wage clean', 'Wage mix'])
+    (26, ['Cigar clean', 'Cigar mix', 'Wage clean', 'Wage mix'])
     """
     size = get_profile(PROFILES, profile, seeds)
     return Study(

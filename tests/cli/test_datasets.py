@@ -131,7 +131,7 @@ def test_all_rows_are_read_where_that_is_asked_for(command, many):
 
 
 def test_all_rows_on_a_cluster_are_for_trees(command, many, monkeypatch):
-    monkeypatch.setattr("rpo._cluster.scheduler.check_scheduler", lambda address: address)
+    monkeypatch.setattr("rpo._cluster.check_scheduler", lambda address: address)
     words = ("fit", many, *ROLES, "--all-rows", "--cluster", "tcp://127.0.0.1:1", "--out", many.parent / "model")
     code, out, err = command(*words, "--method", "linear")
     assert (code, out, err.count("\n")) == (2, "", 1)

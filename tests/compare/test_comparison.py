@@ -202,6 +202,21 @@ def test_a_stopped_run_goes_on_without_repeating_finished_folds(tmp_path, monkey
     pd.testing.assert_frame_equal(again.methods, whole.methods)
 
 
+def test_rpo_and_its_kin_share_their_first_stage(monkeypatch):
+    """One of six models (three folds, two seeds) for RPO and RPO-Pen, one for HAR; RPO is the same without its kin."""
+    frame, real, models = table_of([20, 20, 20]), table_networks.first_stage, []
+
+    def counted(*given, seeds, **rest):
+        models.append(len(seeds))
+        return real(*given, seeds=seeds, **rest)
+
+    monkeypatch.setattr(table_networks, "first_stage", counted)
+    asked = {"target": "y", "domain": "d", "seeds": 2, "steps": 3, "verbose": False}
+    together = rpo.compare(frame, methods=["rpo-pen", "har"], **asked).domains
+    assert models == [6, 6]
+    assert rpo.compare(frame, **asked).domains["rpo"].equals(together["rpo"])
+
+
 def test_what_breaks_alone_fails_alone(tmp_path, monkeypatch):
     """One fold, seed and value of RPO that raises an error leaves all other networks of its stack."""
     frame, real = table_of([20, 20, 20]), table_networks._fit

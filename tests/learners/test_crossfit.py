@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from rpo._learners.crossfit import cross_fit, cross_predict
 from rpo._learners.learners import boosted
-from rpo._learners.stack import fit_learner, outputs
+from rpo._learners.stacking import fit_learner, outputs
 from rpo._quality import quality
 
 FOLD = np.array([2, 0, 2, 1, 0])

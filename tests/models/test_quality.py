@@ -57,7 +57,7 @@ def test_what_to_expect_stands_beside_stock_learners(noisy):
 
 @pytest.mark.parametrize("installed, larger", [(True, "lightgbm"), (False, "trees")])
 def test_the_stack_uses_the_learner_that_fits(rng, monkeypatch, installed, larger):
-    monkeypatch.setattr("rpo._learners.stack.find_spec", lambda name: object() if installed else None)
+    monkeypatch.setattr("rpo._learners.stacking.find_spec", lambda name: object() if installed else None)
     X = rng.normal(size=(400, 3))
     y = X @ [1.0, -1.0, 0.5] + 0.1 * rng.normal(size=400)
     model = QualityRegressor().fit(X, y, domains=np.arange(400) % 8)

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 import rpo
 from rpo import QualityClassifier, QualityRegressor
 from rpo._learners.learners import Additive, AdditiveClassifier, AnchorLine
-from rpo._learners.stack import constant, lightgbm, linear, trees
+from rpo._learners.stacking import constant, lightgbm, linear, trees
 from rpo._models.model_files import encode_model
 from rpo._saving.folders import write_folder
 from rpo._saving.registry import decode, encode

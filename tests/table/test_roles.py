@@ -1,6 +1,6 @@
 """The roles of a table: unit, time, item, truth and weight travel with the rows, index and labels as they came."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pandas as pd
@@ -56,6 +56,8 @@ def test_the_index_and_the_labels_of_domains_stay_as_they_came():
     assert table.index.tolist() == [place for place in range(500, 560) if place not in (503, 507)]
     assert isinstance(table.labels.dtype, pd.CategoricalDtype)
     assert table.labels.astype(str).tolist() == table.domains.tolist()
+    read_by_column = replace(table, frame=None)
+    assert read_by_column.index.tolist() == (table.row - 1).tolist()
     numbers = homes().assign(site=np.arange(60) % 3)
     assert prepare(numbers, target="y", domain="site", drop=list(ROLES.values())).labels.dtype == np.int64
 

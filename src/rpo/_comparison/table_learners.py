@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rpo._comparison.table_folds import Folds, ResultFolder, digest, encode_target
 from rpo._io import Bar, Grouping, Show
-from rpo._learners.stack import constant, linear, trees
+from rpo._learners.stacking import constant, linear, trees
 from rpo._models import QualityClassifier, QualityRegressor
 from rpo._table.table import Table
 from rpo._workers import shared

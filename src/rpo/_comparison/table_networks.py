@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rpo._cluster.spread import on_cluster
+from rpo._cluster import on_cluster
 from rpo._comparison.table_folds import FoldData, Folds, ResultFolder, digest, fold_data
 from rpo._io import Bar, Show
 from rpo._workers import shared

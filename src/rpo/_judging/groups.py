@@ -13,7 +13,7 @@ from rpo._io import Grouping
 from rpo._judging.noise import Noise, NumberNoise
 from rpo._learners.crossfit import Problem, cross_predict, sample_by_domain, stacked
 from rpo._learners.learners import MANY_CLASSES, boosted, forest
-from rpo._learners.stack import fit_learner, outputs
+from rpo._learners.stacking import fit_learner, outputs
 from rpo._stats.ridge import Array
 from rpo._stats.significance import SURE
 from rpo._stats.turned import recalibrated

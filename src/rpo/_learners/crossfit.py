@@ -13,7 +13,7 @@ from sklearn.base import clone
 from rpo._io import Bar, Show
 from rpo._learners.bases import Binned, Coarse
 from rpo._learners.learners import Additive, shared_bins, takes_bins
-from rpo._learners.stack import fit_learner, make_learners, outputs, varying
+from rpo._learners.stacking import fit_learner, make_learners, outputs, varying
 from rpo._mapped import blocks
 from rpo._stats.ridge import Array
 from rpo.exceptions import InputError

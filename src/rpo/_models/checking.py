@@ -9,14 +9,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rpo._io import Bar, one_thread
+from rpo._io import Bar, list_choices, one_thread
 from rpo._judging.measuring import target_of, values_of
 from rpo._judging.sums import Sums, added
+from rpo._learners import NAMED
 from rpo._models import QualityClassifier, QualityRegressor
 from rpo._models.against import VERDICTS, DomainCheck, Training, Verdict, compare_domain
 from rpo._models.new_domains import outputs_of
 from rpo._models.new_sums import NewRows, new_domains, new_sums, rows_of_frame
 from rpo._models.table_model import TableModel, add_missing, lacking_words
+from rpo._public import public
 from rpo._stats.ridge import Array
 from rpo._table.batches import filled, known, places
 from rpo._table.columns import Column, as_text, typed
@@ -30,6 +32,7 @@ NEW = "(new)"  # the name of the domain of a table that names none
 MOST_NAMED = 4
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Check:
     """The result of checking a model on new domains.
@@ -52,6 +55,7 @@ class Check:
         return "\n".join(self.summary)
 
 
+@public
 def check(
     model: Any, frame: pd.DataFrame, *, target: str | ArrayLike | None = None, domain: str | ArrayLike | None = None
 ) -> Check:
@@ -179,9 +183,7 @@ def check_dataset(
 def check_model(estimator: Any) -> None:
     """Refuse a model that no new domain can be held against."""
     if not isinstance(estimator, QualityRegressor | QualityClassifier):
-        raise InputError(
-            "a check needs a model with held-out domains: fit it with --method auto, linear, trees or network"
-        )
+        raise InputError(f"a check needs a model with held-out domains: fit it with --method {list_choices(NAMED)}")
     if not hasattr(estimator, "reference_"):
         raise InputError("the model is not fitted: call fit first")
     if estimator.adaptation_ is not None:

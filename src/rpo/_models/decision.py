@@ -21,7 +21,7 @@ from rpo._learners.crossfit import (
     squared_errors,
     stacked,
 )
-from rpo._learners.stack import Learners, constant, fit_learner, outputs
+from rpo._learners.stacking import Learners, constant, fit_learner, outputs
 from rpo._quality import Quality
 from rpo._stats.ridge import Array
 from rpo._stats.significance import SURE

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rpo._learners.crossfit import cross_predict
 from rpo._learners.learners import boosted
-from rpo._learners.stack import fit_learner
+from rpo._learners.stacking import fit_learner
 from rpo._saving.card import add_prefix, select_prefix
 from rpo._saving.nodes import BinnedBoosted
 from rpo._stats.conformal import conformal_quantile, row_mass

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from safetensors.numpy import load as load_arrays
 from sklearn.utils.validation import check_is_fitted
 
-from rpo._learners.stack import Stack
+from rpo._learners.stacking import Stack
 from rpo._models.adapting import Adaptation
 from rpo._models.quality_estimators import QualityClassifier, QualityRegressor
 from rpo._models.reference import arrays_of, read_reference
+from rpo._public import public
 from rpo._saving.card import (
     CARD,
     FORMAT,
@@ -52,6 +53,7 @@ NETWORK_FILES = {"network.json": CARD, "network.safetensors": WEIGHTS}
 Quality = QualityRegressor | QualityClassifier
 
 
+@public
 def load(path: str | os.PathLike[str], *, module: Any = None, made_by: str = "save") -> Any:
     """Load a model that was saved by `save` or by `rpo fit`; no code from the folder is run.
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rpo._io import Bar, Grouping, Show, few, one_thread
 from rpo._learners.crossfit import Problem
-from rpo._learners.stack import (
+from rpo._learners.stacking import (
     TRIED,
     Stack,
     constant,

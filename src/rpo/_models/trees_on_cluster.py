@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rpo._cluster.scheduler import connect
-from rpo._cluster.spread import check_workers, scheduler_needed
+from rpo._cluster import check_workers, connect, scheduler_needed
 from rpo._judging.measuring import Roles, rows_of
 from rpo._models.table_model import TableModel
 from rpo._saving.nodes import Boosted

@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import SplineTransformer, StandardScaler
 
+from rpo._learners import NAMED
 from rpo._learners.bases import Basis
 from rpo._learners.learners import Additive, AdditiveClassifier, Line
 from rpo._saving.card import Arrays, add_prefix, read_numbers, select_prefix
@@ -63,7 +64,7 @@ def unknown_class(model: Any) -> InputError:
     """Return the error about a learner that cannot be saved."""
     return InputError(
         f"a {type(model).__name__} cannot be saved without pickle: use a named estimator "
-        "(auto, linear, trees, network or a method), or pickle the model"
+        f"({', '.join(NAMED)} or a method), or pickle the model"
     )
 
 

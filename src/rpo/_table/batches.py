@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rpo._table.columns import ABSENT, LARGEST, NULL, Array, Column, as_text, typed
+from rpo._table.columns import ABSENT, LARGEST, NULL, Array, Column, as_text, fill, typed
 from rpo._table.reading import frame_of
 from rpo.exceptions import InputError
 
@@ -97,19 +97,7 @@ def filled(values: Sequence[Array], columns: Sequence[Column]) -> Array:
     """
     # Column by column in memory: sums of columns run over what lies together.
     table = np.empty((len(values[0]), sum(len(column.outputs) for column in columns)), order="F")
-    place = 0
-    for value, column in zip(values, columns, strict=True):
-        if column.kind == "category":
-            for k in range(len(column.categories)):
-                table[:, place + k] = value == k
-            place += len(column.categories)
-            continue
-        gone = np.isnan(value)
-        table[:, place] = np.where(gone, column.fill, value) if gone.any() else value
-        if column.gaps:
-            table[:, place + 1] = gone
-        place += len(column.outputs)
-    return table
+    return fill(table, values, columns)
 
 
 def check_finite(value: Array, name: str) -> None:

@@ -9,7 +9,6 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from rpo._mapped import blocks
 from rpo.exceptions import InputError
 
 Array = NDArray[np.float64]
@@ -233,26 +232,31 @@ def transform(frame: pd.DataFrame, columns: Sequence[Column], room: Room = np.em
     place = 0
     for first in range(0, len(columns), AT_ONCE):
         few = columns[first : first + AT_ONCE]
-        values = [typed(frame[column.name], column) for column in few]
         width = len(names_of(few)[0])
-        for rows in blocks(len(table)):
-            pairs = zip(values, few, strict=True)
-            table[rows, place : place + width] = np.hstack([expand(column[rows], about) for column, about in pairs])
+        fill(table[:, place : place + width], [typed(frame[column.name], column) for column in few], few)
         place += width
     return table
 
 
-def expand(values: Array, column: Column) -> Array:
-    """Fill typed values and add a column that marks gaps, or make a column for each category.
+def fill(table: Array, values: Sequence[Array], columns: Sequence[Column]) -> Array:
+    """Write typed values to `table`: filled, with a column that marks gaps, or a column for each category.
 
-    >>> expand(np.array([1.0, -1.0]), Column(name="c", kind="category", categories=("a", "b"))).tolist()
+    >>> about = Column(name="c", kind="category", categories=("a", "b"))
+    >>> fill(np.empty((2, 2)), [np.array([1.0, -1.0])], [about]).tolist()
     [[0.0, 1.0], [0.0, 0.0]]
     """
-    if column.kind == "category":
-        return np.asarray(values[:, None] == np.arange(len(column.categories)), dtype=np.float64)
-    gaps = np.isnan(values)
-    filled = np.where(gaps, column.fill, values)
-    return np.column_stack([filled, gaps] if column.gaps else [filled])
+    place = 0
+    for value, column in zip(values, columns, strict=True):
+        if column.kind == "category":
+            for k in range(len(column.categories)):
+                table[:, place + k] = value == k
+        else:
+            gone = np.isnan(value)
+            table[:, place] = np.where(gone, column.fill, value) if gone.any() else value
+            if column.gaps:
+                table[:, place + 1] = gone
+        place += len(column.outputs)
+    return table
 
 
 def names_of(columns: Sequence[Column]) -> tuple[list[str], list[int]]:

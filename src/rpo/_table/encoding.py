@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rpo._stats.ridge import Array
-from rpo._table.columns import Column, LeftOut, check_reach, expand, learn, typed
+from rpo._table.columns import Column, LeftOut, check_reach, fill, learn, names_of, typed
 from rpo.exceptions import InputError
 
 REPEATED = 10  # times as many rows as there are, at most, where weights are whole numbers
@@ -39,12 +39,10 @@ def numbers(frame: pd.DataFrame, columns: Sequence[Column]) -> Array:
     >>> numbers(pd.DataFrame({"a": [1.0, 2.0]}), [Column(name="a", kind="number")]).tolist()
     [[1.0], [2.0]]
     """
-    parts = []
-    for column in columns:
-        values = typed(frame[column.name], column)
-        check_reach(values, column.name)
-        parts.append(expand(values, column))
-    return np.hstack(parts)
+    values = [typed(frame[column.name], column) for column in columns]
+    for value, column in zip(values, columns, strict=True):
+        check_reach(value, column.name)
+    return fill(np.empty((len(frame), len(names_of(columns)[0]))), values, columns)
 
 
 def repeat_rows(weight: Array) -> tuple[NDArray[np.intp], Array]:

@@ -357,6 +357,12 @@ class ParquetFrame:
     def __len__(self) -> int:
         return int(self.reader.metadata.num_rows if self.rows is None else self.rows.sum())
 
+    @property
+    def index(self) -> "pd.Index[int]":
+        """The places of the rows in the file."""
+        every = pd.RangeIndex(self.reader.metadata.num_rows)
+        return every if self.rows is None else every[self.rows]
+
     def __getitem__(self, key: Any) -> Any:
         """Return a column by name, several by a list of names, or the rows of a mask as another table."""
         if isinstance(key, np.ndarray):

@@ -72,8 +72,9 @@ class Table:
 
     @property
     def index(self) -> "pd.Index[Any]":
-        """The index of the rows in the frame that was given."""
-        return self.frame.index
+        """The index of the rows in the frame that was given; their places if its columns are read one at a time."""
+        index: pd.Index[Any] = getattr(self.frame, "index", pd.Index(self.row - 1))
+        return index
 
     @property
     def labels(self) -> "pd.Series[Any] | None":

@@ -20,7 +20,7 @@ def _check_scheduler(address: str | None) -> str | None:
     """Check that a scheduler answers, before anything is computed; return the address."""
     if address is None:
         return None
-    from rpo._cluster.scheduler import check_scheduler
+    from rpo._cluster import check_scheduler
 
     return check_scheduler(address)
 
@@ -165,7 +165,7 @@ def open_run(checkpoint: Path | None, jobs: int | None, cluster: str | None, ski
 
     from joblib import cpu_count
 
-    from rpo._cluster.spread import GO_ON, on_cluster
+    from rpo._cluster import GO_ON, on_cluster
     from rpo._io import hold
     from rpo._table.passes import Running
     from rpo._workers import shared

@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 
 from rpo._io import one_thread
 from rpo._judging import RULES
-from rpo._learners.stack import constant, lightgbm
+from rpo._learners.stacking import constant, lightgbm
 from rpo.exceptions import InputError
 from rpo_lab.real.folds import Fold, codes, domain_codes, make_fold
 from rpo_lab.runner.outside import Outcome

@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_predict
 
-from rpo._learners.stack import Stack, fit_learner, learners_of
+from rpo._learners.stacking import Stack, fit_learner, learners_of
 from rpo._models import QualityClassifier, QualityRegressor
 from rpo._models.decision import PLAIN
 from rpo._networks.by_name import network_named

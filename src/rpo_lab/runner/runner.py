@@ -7,8 +7,7 @@ from statistics import mean
 
 import torch
 
-from rpo._cluster.scheduler import check_scheduler
-from rpo._cluster.spread import on_cluster
+from rpo._cluster import check_scheduler, on_cluster
 from rpo._io import Bar, Show
 from rpo._workers import shared
 from rpo.engine.plugins import pack_methods, unpack_methods

@@ -16,8 +16,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from rpo._cluster import spread as dask
-from rpo._cluster.scheduler import connect
+from rpo import _cluster as dask
+from rpo._cluster import connect
 from rpo.exceptions import InputError, TrainingError
 from rpo.methods import load_plugin
 from rpo_lab.runner.runner import execute

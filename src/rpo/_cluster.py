@@ -1,10 +1,13 @@
-"""Distribution of work over a Dask cluster; pieces of a lost worker are repeated, other failures are one-line errors.
+"""Work on a Dask cluster: pieces of a lost worker are repeated, other failures are one-line errors within seconds.
 
-Nothing heavy is imported here; the work brings its own imports.
+Nothing heavy is imported here: a command can check the scheduler before it does anything else, and the work brings its
+own imports.
 """
 
 import asyncio
 import concurrent.futures
+import gc
+import logging
 import sys
 import threading
 import time
@@ -15,16 +18,52 @@ from importlib.metadata import version
 from queue import Empty, Queue
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rpo._cluster.scheduler import connect
 from rpo.exceptions import InputError, TrainingError
 
 if TYPE_CHECKING:
     from distributed import Client
 
+ANSWER = 4.0  # seconds for a scheduler to answer
 PATIENCE = 60.0  # seconds without any worker, once there were some
 GO_ON = "finished work is kept, and the same command continues"
 Piece = TypeVar("Piece")
 Done = TypeVar("Done")
+
+
+def connect(address: str, *, default: bool = False) -> "Client":
+    """Connect to the scheduler at an address; `default` makes the client Dask's default.
+
+    >>> connect("nowhere")
+    Traceback (most recent call last):
+    ...
+    rpo.exceptions.InputError: no Dask scheduler answers at nowhere (missing port number in address ...
+    """
+    try:
+        from distributed import Client
+        from distributed.comm.addressing import get_address_host_port
+    except ImportError:
+        raise InputError("a cluster needs Dask: pip install 'rpo[cluster]'") from None
+    if not address:  # Dask would start a cluster of its own
+        raise InputError("--cluster is empty: pass the address of a Dask scheduler, such as tcp://10.0.0.5:8786")
+    for name in ("distributed", "distributed.client"):  # errors are reported in one line, by us
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        get_address_host_port(address)  # a client that fails on this is slow to close
+        return Client(address, timeout=ANSWER, set_as_default=default, name="rpo")  # type: ignore[no-untyped-call]
+    except Exception as error:  # anything may listen there
+        words = " ".join(str(error).split()) or type(error).__name__
+    # Collect the failed client now, not when another starts: the two would wait for each other.
+    gc.collect()
+    raise InputError(
+        f"no Dask scheduler answers at {address} ({words[:120]}): start one with `dask scheduler`, "
+        "or remove --cluster to use this machine"
+    )
+
+
+def check_scheduler(address: str) -> str:
+    """Check that a scheduler answers at the address, before anything is computed; return the address."""
+    connect(address).close()  # type: ignore[no-untyped-call]
+    return address
 
 
 def on_cluster(
