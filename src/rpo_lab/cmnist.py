@@ -173,7 +173,7 @@ def cmnist(
     """Make the study under both protocols: every method, or the main ones, on the settings given.
 
     >>> [(view.name, len(view.study.rows)) for view in cmnist(digits="sklearn")]
-    [('cmnist', 31), ('cmnist-literal', 33)]
+    [('cmnist', 34), ('cmnist-literal', 36)]
     """
     if methods not in ("all", "main"):
         main = f"{', '.join(MAIN[:4])}, {RPO}, its halves and controls"
