@@ -88,10 +88,10 @@ def get_backbone(given: "str | nn.Module | Backbone") -> Backbone:
         maker = getattr(import_module(package), name)
     except (ImportError, AttributeError) as error:
         raise InputError(f"backbone {given!r} cannot be imported: {error}") from None
-    made = maker if isinstance(maker, nn.Module | Backbone) else maker()
-    if not isinstance(made, nn.Module | Backbone):
-        raise InputError(f"backbone {given!r} must be an nn.Module or a Backbone, got a {type(made).__name__}")
-    return get_backbone(made)
+    backbone = maker if isinstance(maker, nn.Module | Backbone) else maker()
+    if not isinstance(backbone, nn.Module | Backbone):
+        raise InputError(f"backbone {given!r} must be an nn.Module or a Backbone, got a {type(backbone).__name__}")
+    return get_backbone(backbone)
 
 
 @lru_cache(maxsize=1)

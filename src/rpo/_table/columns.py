@@ -239,7 +239,7 @@ def transform(frame: pd.DataFrame, columns: Sequence[Column], room: Room = np.em
 
 
 def fill(table: Array, values: Sequence[Array], columns: Sequence[Column]) -> Array:
-    """Write what typed values become into `table`: filled, with a column that marks gaps, or one for each category.
+    """Write typed values to `table`: filled, with a column that marks gaps, or a column for each category.
 
     >>> about = Column(name="c", kind="category", categories=("a", "b"))
     >>> fill(np.empty((2, 2)), [np.array([1.0, -1.0])], [about]).tolist()

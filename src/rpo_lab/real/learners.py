@@ -96,8 +96,8 @@ def _learned(name: str, fold: Fold, seed: int) -> Measured:
 
 def fold_of(run: Run) -> Fold:
     """Return the fold that a run is about."""
-    given: dict[str, Any] = {name: run.data.options[name] for name in ("table", "setting", "fold", "rows")}
-    return make_fold(**given, seed=run.seed)
+    options: dict[str, Any] = {name: run.data.options[name] for name in ("table", "setting", "fold", "rows")}
+    return make_fold(**options, seed=run.seed)
 
 
 def timed(call: Callable[[], Measured]) -> Outcome:
@@ -171,14 +171,14 @@ def both(one: Array) -> Array:
 def nothing_printed() -> Iterator[None]:
     """Silence a library's own C code: standard output is for results, which may be JSON."""
     sys.stdout.flush()
-    kept = os.dup(1)
+    output = os.dup(1)
     try:
         with open(os.devnull, "w") as nowhere:
             os.dup2(nowhere.fileno(), 1)
             yield
     finally:
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(output, 1)
+        os.close(output)
 
 
 def gpboost(fold: Fold, seed: int) -> Array:
@@ -232,14 +232,14 @@ def mixed(fold: Fold, seed: int) -> Array:  # noqa: ARG001
     inside, outside = (np.column_stack([np.ones(len(X)), scale.transform(X)]) for X in (fold.train.X, fold.held.X))
     _, triangle, order = qr(inside, mode="economic", pivoting=True)
     size = np.abs(np.diag(triangle))
-    kept = np.sort(order[: int((size > 1e-8 * size[0]).sum())])
+    columns = np.sort(order[: int((size > 1e-8 * size[0]).sum())])
     y, level, size = _target(fold)
     with warnings.catch_warnings():  # once more: its import says that its own are always shown
         warnings.simplefilter("ignore")
-        model = MixedLM(y, inside[:, kept], groups=domain_codes(fold)).fit()
+        model = MixedLM(y, inside[:, columns], groups=domain_codes(fold)).fit()
     if not model.converged:
         raise ValueError("did not converge")
-    return np.asarray(level + size * (outside[:, kept] @ model.fe_params), dtype=np.float64)
+    return np.asarray(level + size * (outside[:, columns] @ model.fe_params), dtype=np.float64)
 
 
 LEARNERS: dict[str, Callable[[Fold, int], Array]] = {

@@ -126,13 +126,13 @@ def quarters(ready: Table, rng: np.random.Generator) -> NDArray[np.intp]:
 
 def _thinned(plain: Planted, domain: NDArray[np.intp], number: int, rng: np.random.Generator) -> Planted:
     thin = rng.permutation(number)[: int(np.ceil(SCARCE * number))]
-    kept = []
+    parts = []
     for e in range(number):
         rows = np.flatnonzero(domain == e)
         if e in thin:
             rows = rng.permutation(rows)[: max(1, round(THINNED * len(rows)))]
-        kept.append(rows)
-    rows = np.sort(np.concatenate(kept))
+        parts.append(rows)
+    rows = np.sort(np.concatenate(parts))
     return Planted(rows, plain.y[rows], plain.noise[rows], plain.bad[rows])
 
 

@@ -36,8 +36,8 @@ def quality_outcomes(names: Sequence[str], fold: Fold, seed: int) -> dict[str, O
     for estimator in ESTIMATORS:
         wanted = [name for name in names if name.startswith(f"quality-{estimator}") and name != OFF]
         if wanted:
-            made, model = _with_controls(estimator, wanted, fold, seed, judged)
-            outcomes |= made
+            controls, model = _with_controls(estimator, wanted, fold, seed, judged)
+            outcomes |= controls
             judged = model.quality_ if model else judged
             if model and estimator == "auto" and model.candidate_ == PLAIN.name:
                 same = model

@@ -43,13 +43,13 @@ def judged(problem: Problem, how: Judged, seed: int) -> Problem:
     What rows weigh already stays a factor, and the judgement does not get to know it.
     """
     train = problem.train
-    found = judgement(train)
+    result = judgement(train)
     domain, cell = train.domain.numpy(), (train.domain * train.n_strata + train.stratum).numpy()
     weight = np.ones(train.n_rows)
     if how != "uniform":
-        said = found.weight if how == "weights" else permuted(found.weight, domain, cell, seed)
-        weight = bounded(said, domain)
-    stays = torch.from_numpy(found.stays)
+        raw = result.weight if how == "weights" else permuted(result.weight, domain, cell, seed)
+        weight = bounded(raw, domain)
+    stays = torch.from_numpy(result.stays)
 
     def without(data: Data) -> Data:
         return data if bool(stays.all()) else replace(data, x=data.tensor * stays.reshape(data.row_shape))
@@ -72,9 +72,9 @@ def judgement(data: Data) -> Judgement:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OneDomainWarning)
             task: AskedTask = "regression" if data.task == "regression" else "classification"
-            found = quality(X, y, domains=domain, strata=stratum, task=task, verbose=False)
-        flagged = set(found.features.loc[found.features["suspicious"], "column"])
-        _kept[key] = Judgement(found.weight, np.array([f"x{j}" not in flagged for j in range(X.shape[1])]))
+            result = quality(X, y, domains=domain, strata=stratum, task=task, verbose=False)
+        flagged = set(result.features.loc[result.features["suspicious"], "column"])
+        _kept[key] = Judgement(result.weight, np.array([f"x{j}" not in flagged for j in range(X.shape[1])]))
     _kept.move_to_end(key)
     while len(_kept) > KEPT:
         _kept.popitem(last=False)

@@ -68,8 +68,8 @@ def put_study(page: Path, view: View, by_rule: Sequence[Results], command: str, 
     blocks = ["\n".join(f"- {line}" for line in words[: view.answers])]
     if view.brief:
         # Whatever many studies on one page share stands once, on the page.
-        made = f"Made by `{command}`: means over seeds {seeds_text(main.study.seeds)}."
-        blocks += [means_table(main, view.brief), made, f"{rest} · [figure]({link(figure, page)})"]
+        origin = f"Made by `{command}`: means over seeds {seeds_text(main.study.seeds)}."
+        blocks += [means_table(main, view.brief), origin, f"{rest} · [figure]({link(figure, page)})"]
     else:
         protocol = (line for line in protocol_lines(main) if not line.startswith(LONG))
         blocks += [short_table(main), f"![{main.title}]({link(figure, page)})", f"*{view.under(main)}*", rest]
@@ -91,10 +91,10 @@ def short_table(results: Results) -> str:
     first = tuple(setting for setting in study.settings if setting.metric == study.settings[0].metric)
     if len(first) < len(study.settings):
         left.append("other metrics")
-    kept = _kept_rows(results, first)
-    if more := len(study.rows) - len(kept):
+    rows = _kept_rows(results, first)
+    if more := len(study.rows) - len(rows):
         left.append(f"{more} methods that are not among the best {BEST} by mean rank")
-    table = markdown_table(replace(results, study=replace(study, settings=first, rows=kept)))
+    table = markdown_table(replace(results, study=replace(study, settings=first, rows=rows)))
     return f"{table}\n\nNot shown: {'; '.join(left)}." if left else table
 
 

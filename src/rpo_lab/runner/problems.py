@@ -94,7 +94,7 @@ def load(data: DataSpec, seed: int) -> Problem:
     if key not in _kept:
         _kept[key] = _load(data.name, canonical(data.options), seed) if data.judged is None else _judged(data, seed)
     _kept.move_to_end(key)
-    while len(_kept) > 1 and sum(kept.bytes for kept in _kept.values()) > KEPT_BYTES:
+    while len(_kept) > 1 and sum(entry.bytes for entry in _kept.values()) > KEPT_BYTES:
         _kept.popitem(last=False)
     return _kept[key]
 
@@ -104,10 +104,10 @@ _kept: "OrderedDict[tuple[str, bytes, Judged | None, int], Problem]" = OrderedDi
 
 def _load(name: str, options: bytes, seed: int) -> Problem:
     loader = get_problem(name)
-    given = json.loads(options)
+    values = json.loads(options)
     known = inspect.signature(loader).parameters
     return loader(
-        seed=seed, **{key: tuple(v) if isinstance(v, list) else v for key, v in given.items() if key in known}
+        seed=seed, **{key: tuple(v) if isinstance(v, list) else v for key, v in values.items() if key in known}
     )
 
 
@@ -137,8 +137,8 @@ def same_options(source: Callable[..., Any], **more: Any) -> Callable[[Callable[
 @same_options(make_confounded)
 def confounded(**options: Any) -> Problem:
     """Make the domains of Table 1 (`rpo_lab.data.confounded.make_confounded`)."""
-    made = make_confounded(**options)
-    return Problem(_data(made.train), _data(made.validation), {"test": _data(made.test)})
+    parts = make_confounded(**options)
+    return Problem(_data(parts.train), _data(parts.validation), {"test": _data(parts.test)})
 
 
 @problem("counties")

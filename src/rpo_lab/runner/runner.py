@@ -73,8 +73,8 @@ def plan(runs: Sequence[Run], store: Store, *, width: int | None = None) -> Plan
     code that has changed meanwhile.
     """
     unique = {run.digest: run for run in runs}
-    found = {digest: record for digest, run in unique.items() if (record := store.read(run)) is not None}
-    done = {digest: record for digest, record in found.items() if record.status == "done" or not record.run.source}
+    records = {digest: record for digest, run in unique.items() if (record := store.read(run)) is not None}
+    done = {digest: record for digest, record in records.items() if record.status == "done" or not record.run.source}
     missing = ([run for run in stack if run.digest not in done] for stack in pack(unique.values(), width))
     return Plan(done, [stack for stack in missing if stack])
 

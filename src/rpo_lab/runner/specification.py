@@ -77,9 +77,9 @@ class Run(Frozen):
         content = self.model_dump(mode="json")
         data = content["data"]
         usual = ((content, "version", 1), (content, "source", ""), (data, "judged", None), (data, "rules", ""))
-        for some, name, value in usual:
-            if some[name] == value:
-                del some[name]
+        for values, name, value in usual:
+            if values[name] == value:
+                del values[name]
         return sha256(content)[:20]
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
@@ -129,8 +129,8 @@ def complete(run: Run) -> Run:
         return run.model_copy(update={"data": data})
     method = get_method(run.method)
     formulas = {name: value for name, value in run.numbers.items() if value == "formula"}
-    given = {name: value for name, value in run.numbers.items() if name not in formulas}
-    numbers, method_options = method.fill({**dict.fromkeys(formulas), **given, **run.options})
+    fixed = {name: value for name, value in run.numbers.items() if name not in formulas}
+    numbers, method_options = method.fill({**dict.fromkeys(formulas), **fixed, **run.options})
     filled: dict[str, Number] = {name: None if value != value else value for name, value in numbers.items()}
     return Run.model_validate(
         {
