@@ -58,7 +58,7 @@ def room_table() -> str:
 
 
 def rooms() -> Iterator[tuple[str, Path, int, int]]:
-    """Yield the name, place, lines and files of every module and package directly below ours, and the sums."""
+    """Yield name, place, lines and files of each package below ours and of the tool's modules, and the sums."""
     for package in PACKAGES:
         home = SOURCES / package
         size = measure(home)
@@ -67,7 +67,7 @@ def rooms() -> Iterator[tuple[str, Path, int, int]]:
             if (path / "__init__.py").exists():
                 size = measure(path)
                 yield f"{package}/{path.name}/", path / "__init__.py", size.lines, size.files
-            elif path.suffix == ".py" and not path.name.startswith("__"):
+            elif path.suffix == ".py" and not path.name.startswith("__") and package == PACKAGES[0]:
                 yield f"{package}/{path.name}", path, len(path.read_text(encoding="utf-8").splitlines()), 1
 
 
