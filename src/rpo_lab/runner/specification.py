@@ -72,14 +72,20 @@ class Run(Frozen):
         >>> Run(data=DataSpec(name="confounded"), method="rpo", seed=1).digest
         'b6fd3506bb9fbf39c67d'
         """
-        # Left out where they say nothing: digests are those of the time before there were versions, plugins and
-        # judgements.
+        # Left out where they say nothing: digests are those of the time before there were versions, plugins,
+        # judgements and RPO's option `centre`.
         content = self.model_dump(mode="json")
-        data = content["data"]
-        usual = ((content, "version", 1), (content, "source", ""), (data, "judged", None), (data, "rules", ""))
-        for some, name, value in usual:
-            if some[name] == value:
-                del some[name]
+        data, options = content["data"], content["options"]
+        usual = (
+            (content, "version", 1),
+            (content, "source", ""),
+            (data, "judged", None),
+            (data, "rules", ""),
+            (options, "centre", None),
+        )
+        for fields, name, value in usual:
+            if name in fields and fields[name] == value:
+                del fields[name]
         return sha256(content)[:20]
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
