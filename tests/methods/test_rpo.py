@@ -5,7 +5,9 @@ from functools import partial
 import pytest
 import torch
 
-from rpo.engine import Config, make_data, mlp, train
+from rpo.engine import Config, Net, make_data, mlp, train
+from rpo.engine.fingerprint import fingerprint
+from rpo.engine.training import Preparation
 from rpo.exceptions import InputError
 from rpo.functional.penalties import optimal_lambda
 from rpo.methods import get_method
@@ -75,6 +77,16 @@ def test_the_scheme_has_the_centre_that_it_had(task):
         default, _ = fit("rpo", table(task), **values)
         same, _ = fit("rpo", table(task), centre=centre, **values)
         assert torch.equal(default, same)
+
+
+def test_a_checkpoint_from_before_there_was_a_centre_is_recognised():
+    data, method, network = table("binary"), get_method("rpo"), partial(mlp, 4, 1, (8, 6))
+
+    def mark(**values):
+        options = {name: value for name, value in method.fill({})[1].items() if name != "centre"} | values
+        return fingerprint(method, Net(network), Preparation(data, [0], {}, options, network, Config()))
+
+    assert mark() == mark(centre=None) != mark(centre="zero")
 
 
 def test_no_other_centre():

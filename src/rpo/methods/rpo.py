@@ -247,6 +247,10 @@ def rpo_permuted(net: Net, params: Params, state: State, batch: Batch, hp: Value
     summary="RPO-uniform: the means of RPO's penalties everywhere (control: is it only their strength?).",
 )
 def rpo_uniform(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
-    r"""RPO's loss with mean η* and mean ρ* in place of η* and ρ*"""
+    r"""RPO's loss with mean η* and mean ρ* in place of η* and ρ*
+
+    Calibrated, without folds and with `centre="zero"` it is IRM + lip with η = `strength` and λ by formula, unless
+    `unharmed` lowers η.
+    """
     terms: Terms = rpo(net, params, state, batch, hp)
     return terms
