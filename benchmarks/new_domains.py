@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from scipy.stats import kstest
 
 from rpo import QualityClassifier, QualityRegressor
-from rpo._models.adapting import adapted, effects_of
-from rpo._models.against import Training, against
+from rpo._models.adapting import adapt_to_labels, effects_of
+from rpo._models.against import Training, compare_domain
 from rpo._models.local_noise import FLAT
 from rpo._models.new_domains import outputs_of
 from rpo._models.new_sums import new_domains, new_sums, rows_of_frame
@@ -158,7 +158,7 @@ class New:
         rows = rows_of_frame(self.model.columns_, self.frame, self.X, self.value, target)
         reference, one = self.model.reference_, np.zeros(len(self.X), dtype=np.intp)
         new = new_domains(reference, new_sums(reference, self.model.columns_, rows, one, 1))[0]
-        return against(Training(self.model), "new", new, []).figures
+        return compare_domain(Training(self.model), "new", new, []).figures
 
     def adapted(self) -> dict[str, list[float]]:
         """By number of labelled rows, the mean squared error (Brier's) on the rest: of the model, and adapted."""
@@ -170,7 +170,9 @@ class New:
             for _ in range(DRAWS):
                 order = self.rng.permutation(len(self.y))
                 some, rest = order[:number], order[number:]
-                move = adapted(reference, self.effects, self.value[some], self.y[some], scale[some], np.ones(number))
+                move = adapt_to_labels(
+                    reference, self.effects, self.value[some], self.y[some], scale[some], np.ones(number)
+                )
                 pairs.append([error(self.y[rest], value) for value in (self.value[rest], move(self.value[rest]))])
             found[str(number)] = np.mean(pairs, axis=0).tolist()
         return found

@@ -78,8 +78,10 @@ def without_laboratory(tmp_path_factory):
     """Run Python where the tool is a copy, and the laboratory is nowhere."""
     home = tmp_path_factory.mktemp("alone")
     shutil.copytree(TOOL, home / "rpo", ignore=shutil.ignore_patterns("__pycache__"))
-    sources = str(TOOL.parent)
-    start = f"import sys; sys.path[:] = [{str(home)!r}, *(p for p in sys.path if p != {sources!r})]; "
+    start = (
+        "import sys; from pathlib import Path; "
+        f"sys.path[:] = [{str(home)!r}, *(p for p in sys.path if not Path(p, 'rpo_lab').exists())]; "
+    )
 
     def run(code):
         clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

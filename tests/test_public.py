@@ -183,7 +183,7 @@ def test_a_fit_and_a_comparison_train_the_same_network_for_the_same_steps():
     assert rpo.RPORegressor().hidden == rpo.DomainClassifier().hidden == HIDDEN
 
 
-# Files and functions at most, of the package's own; with a little room above what `python -m benchmarks.journeys` counts.
+# At most so many files and functions: a little above what `python -m benchmarks.journeys` counts.
 JOURNEYS = {
     "rpo quality": (56, 350),
     "rpo quality, streamed": (66, 420),

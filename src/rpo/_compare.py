@@ -1,4 +1,4 @@
-"""What helps on this table? Every domain held out in turn, learners and methods side by side, resumable."""
+"""Comparison of learners and methods on a table whose domains are held out in turn; interrupted work continues."""
 
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 
 from rpo._cluster import check_scheduler
-from rpo._comparison.table_folds import Folds, ResultFolder, deal, encode_target, strata_by_fold
+from rpo._comparison.table_folds import Folds, ResultFolder, encode_target, make_folds, strata_by_fold
 from rpo._comparison.table_learners import CONTROLS, QUALITY, STOCK, learner_errors, names_of, read_fold
 from rpo._comparison.table_networks import RULES, Networks, Outcomes, check_rule
 from rpo._io import AskedTask, Grouping, Show, hold, p_equals, remove_temporaries
@@ -87,7 +87,7 @@ def compare(
     out: Path | str | None = None,
     verbose: Show = "auto",
 ) -> Comparison:
-    """Hold out every domain in turn, and report what helps.
+    """Compare learners and methods with every domain held out in turn.
 
     Compares the mean (or the majority class), a linear model, boosted trees, the Quality model with permuted and
     uniform weights as controls, a network with plain training (erm-l2) and with `rpo`, and the methods you name. Ctrl-C
@@ -150,7 +150,7 @@ def compare(
         raise InputError(f"jobs must be at least 1, got {jobs}")
     ready = _cut(prepare(frame, target=target, domain=domain, strata=strata, task=task, drop=drop, category=category))
     names = network_names(ready, methods, every_method)
-    folds = deal(ready, grouping)
+    folds = make_folds(ready, grouping)
     networks = _networks(folds, names, seeds, steps, selection)
     with ExitStack() as stack:
         folder = _open(Path(stack.enter_context(tempfile.TemporaryDirectory()) if out is None else out), stack)
@@ -159,7 +159,7 @@ def compare(
         outcomes, stopped = networks.train(strata_of_fold, folder, jobs=jobs, cluster=cluster, verbose=verbose)
     errors |= {name: networks.errors(name, outcomes) for name in names}
     comparison = summarise(errors, folds, ready, _protocol(networks, outcomes))
-    return replace(comparison, failed=_failed(networks, outcomes, errors), stopped=stopped)
+    return replace(comparison, failed=_describe_failures(networks, outcomes, errors), stopped=stopped)
 
 
 def planned(
@@ -179,10 +179,11 @@ def planned(
     selection: str,
     out: Path | str,
 ) -> list[str]:
-    """Return sentences that say what `compare` with the same arguments would do; nothing is trained."""
+    """Describe what `compare` with the same arguments would do, without training."""
     check_rule(selection)
     ready = _cut(prepare(frame, target=target, domain=domain, strata=strata, task=task, drop=drop, category=category))
-    names, folds, folder = network_names(ready, methods, every_method), deal(ready, grouping), ResultFolder(Path(out))
+    names = network_names(ready, methods, every_method)
+    folds, folder = make_folds(ready, grouping), ResultFolder(Path(out))
     networks = _networks(folds, names, seeds, steps, selection)
     number = len(folds.held_out)
     learners = sum(read_fold(ready, folds, folder, fold) is None for fold in range(number))
@@ -197,7 +198,7 @@ def planned(
 
 
 def network_names(ready: Table, names: Sequence[str], every: bool = False) -> tuple[str, ...]:
-    """Return the methods to train: those named, in that order, plain training and RPO; or all that fit the task.
+    """Return the methods to train: those named, in that order, plain training and RPO; or all for the task.
 
     >>> table = pd.DataFrame({"x": range(30), "y": range(30), "d": [0, 1, 2] * 10})
     >>> network_names(prepare(table, target="y", domain="d"), ["coral"])
@@ -236,7 +237,7 @@ def _open(path: Path, stack: ExitStack) -> ResultFolder:
     return ResultFolder(path)
 
 
-def _failed(networks: Networks, outcomes: Outcomes, errors: Mapping[str, pd.DataFrame]) -> tuple[str, ...]:
+def _describe_failures(networks: Networks, outcomes: Outcomes, errors: Mapping[str, pd.DataFrame]) -> tuple[str, ...]:
     """Name each method that failed, how often, and the first reason."""
     lines = [] if len(errors[QUALITY]) else [f"{QUALITY} could not be fitted without some of the domains"]
     for name in networks.names:
@@ -345,7 +346,7 @@ def _compare_two(errors: pd.DataFrame, method: str, reference: str, words: str) 
 
 
 def _compare_controls(errors: pd.DataFrame) -> list[str]:
-    """Say whether it matters which rows get less weight."""
+    """Describe whether it matters which rows get less weight."""
     controls = [name for name in CONTROLS if name in errors.columns]
     if not controls:
         return []

@@ -1,4 +1,4 @@
-"""Which domains, strata, features, columns and rows of a table are poor: `rpo.quality`, and how it finds out."""
+"""`rpo.quality`: estimate the quality of domains, strata, features, columns and rows of a table."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -126,18 +126,18 @@ def quality(
     counted = len(ready.y) if ready.weight is None else int((ready.weight > 0).sum())
     if counted < FEWEST_ROWS:
         raise InputError(f"only {counted} rows have a target and a positive weight: at least {FEWEST_ROWS} are needed")
-    kept = np.isin(np.arange(1, total + 1), ready.row)
-    found = judge(
+    used = np.isin(np.arange(1, total + 1), ready.row)
+    result = judge(
         ready,
         grouping=grouping,
         estimator=estimator,
-        predictions=None if predictions is None else np.asarray(predictions)[kept],
+        predictions=None if predictions is None else np.asarray(predictions)[used],
         random_state=random_state,
         progress=verbose,
     )
     whole = np.zeros(total)
-    whole[kept] = found.weight
-    return replace(found, weight=whole)
+    whole[used] = result.weight
+    return replace(result, weight=whole)
 
 
 @one_thread()
@@ -163,7 +163,7 @@ def judge(
 
 
 def learner_of(estimator: Any, task: Task) -> Any:
-    """Return the network for a name that is no learner of ours; anything else as it is."""
+    """Return the network for a name other than those of learners, and any other estimator unchanged."""
     ours = ("auto", "linear", "trees", *(("anchor",) if task == "regression" else ()))
     if not isinstance(estimator, str) or estimator in ours:
         return estimator

@@ -1,4 +1,4 @@
-"""A dataset judged or learned from without holding it: rows counted, a sample drawn, and every row measured by it."""
+"""Judging and learning from a dataset larger than memory: count rows, draw a sample, measure every row by it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -68,14 +68,14 @@ def draw(
     rows: int = SAMPLE_ROWS,
     running: Running = Running(),  # noqa: B008 (frozen)
 ) -> Sample:
-    """Draw about `rows` rows, as even over domains as they allow, by what rows say; prepared as a table is.
+    """Draw about `rows` rows, as evenly over domains as possible, by the content of rows; prepare them as a table.
 
     Columns to `drop` are not read; those `aside` are, but are no features.
     """
     names = [name for name in dataset.columns if name not in drop]
     for name in (target, *([] if domain is None else [domain]), *strata, *aside, *category):
         if name not in names:
-            known = few([repr(one) for one in names], MOST_NAMED)
+            known = few([repr(column) for column in names], MOST_NAMED)
             raise InputError(f"the dataset has no column {name!r}: it has {known}")
     while True:
         digest = _digest(dataset.fingerprint, target, domain, sorted(drop), seed, rows)
@@ -121,9 +121,9 @@ def judge_dataset(
         base = told(ready, seen, seed)
     ready = replace(ready, notes=(*ready.notes, *sample.notes))
     work = measuring_of(sample, seen, grouping)
-    made = _digest(sample.digest, ready.task, str(ready.columns), grouping, str(estimator), seen.strata.names)
+    digest = _digest(sample.digest, ready.task, str(ready.columns), grouping, str(estimator), seen.strata.names)
     (sums, top), _ = passed(
-        "measuring", work, dataset, (Sums(), None), measured, replace(running, skip_bad=False), made
+        "measuring", work, dataset, (Sums(), None), measured, replace(running, skip_bad=False), digest
     )
     lacking = int(sums.pop("lacking")[0])
     if lacking:
@@ -138,7 +138,7 @@ def judge_dataset(
 
 
 def measuring_of(sample: Sample, seen: Seen | None = None, grouping: Grouping = "auto") -> Measuring:
-    """Return how every row is measured by what was seen of a sample; without it, look at the sample now."""
+    """Return how to measure every row by the estimates of a sample; compute these if not given."""
     seen = look(sample.ready, grouping=grouping, progress=False) if seen is None else seen
     ready = sample.ready
     roles = roles_of(sample)
@@ -153,7 +153,7 @@ def measuring_of(sample: Sample, seen: Seen | None = None, grouping: Grouping = 
 
 
 def roles_of(sample: Sample) -> Roles:
-    """Return what the columns of a dataset are."""
+    """Return the roles of the columns of a dataset."""
     ready = sample.ready
     classes = tuple(map(str, np.unique(ready.y))) if ready.task == "classification" else None
     names = tuple(map(str, np.unique(ready.domains)))
@@ -166,8 +166,8 @@ def _with_others(seen: Seen, sums: Sums, number: int) -> Seen:
     cells = {name: sums[name].reshape(domains, number + 1, -1) for name in sums if name.startswith("cell_")}
     if cells["cell_count" if "cell_count" in cells else "cell_rows"][:, number].any():
         return replace(seen, strata=replace(seen.strata, names=(*seen.strata.names, OTHER)))
-    for name, one in cells.items():
-        sums[name] = one[:, :number].reshape(domains * number, *sums[name].shape[1:])
+    for name, cell in cells.items():
+        sums[name] = cell[:, :number].reshape(domains * number, *sums[name].shape[1:])
     return seen
 
 

@@ -90,7 +90,7 @@ def comparison() -> tuple[Row, ...]:
 
 
 def fair() -> tuple[Row, ...]:
-    """RPO, its ablations and controls in the form and with the grid that IRM has.
+    """Return RPO, its ablations and controls in the form and with the grid of IRM.
 
     Uniform penalties have no row of their own: with mean one they are IRM + lip but for the centre of the dummy
     classifier, the log odds of the classes, which are nearly even here. With `centre="zero"` they are equal to 1e-9;
@@ -106,7 +106,7 @@ def fair() -> tuple[Row, ...]:
 
 
 def literal() -> tuple[Row, ...]:
-    """RPO, its ablations and controls to the letter, nothing tuned."""
+    """Return RPO, its ablations and controls exactly as in the paper, without tuning."""
     same = {**SPLIT, "reduction": "sum"}
     return (
         Row(PEN, "rpo-pen", options=LITERAL, section=OURS),
@@ -179,7 +179,7 @@ def cmnist(
     """Make the study under both protocols: every method, or the main ones, on the settings given.
 
     >>> [(view.name, len(view.study.rows)) for view in cmnist(digits="sklearn")]
-    [('cmnist', 31), ('cmnist-literal', 33)]
+    [('cmnist', 34), ('cmnist-literal', 36)]
     """
     if methods not in ("all", "main"):
         main = f"{', '.join(MAIN[:4])}, {RPO}, its halves and controls"
@@ -206,7 +206,7 @@ def cmnist(
 
 
 def numbers_of(settings: str) -> tuple[int, ...]:
-    """Numbers of settings from `1,7,13` or `all`.
+    """Parse numbers of settings from `1,7,13` or `all`.
 
     >>> numbers_of("1,7,13"), len(numbers_of("all"))
     ((1, 7, 13), 14)
@@ -220,7 +220,7 @@ def numbers_of(settings: str) -> tuple[int, ...]:
 
 
 def summary(results: Results) -> list[str]:
-    """Say where RPO stands in each setting, and whether the place of its penalties matters."""
+    """Describe the rank of RPO in each setting, and whether the place of its penalties matters."""
     if SAME_FORM in {row.label for row in results.study.rows}:
         sentence = controls(results, CONTROLLED, (SAME_FORM,), (PERMUTED, UNIFORM))
     else:
@@ -252,7 +252,7 @@ PRINTED = {
 def ablation(
     profile: str = "quick", *, seeds: int | None = None, leave_one_out: bool = False, digits: str = "mnist"
 ) -> list[View]:
-    """RPO, RPO-Pen and RPO-Lip under both protocols.
+    """Return the study of RPO, RPO-Pen and RPO-Lip under both protocols.
 
     >>> [[row.label for row in view.study.rows] for view in ablation(digits="sklearn")]
     [['RPO-Pen', 'RPO-Lip', 'RPO'], ['RPO-Pen', 'RPO-Lip', 'RPO']]
@@ -268,7 +268,7 @@ def ablation(
 
 
 def ablation_summary(results: Results) -> list[str]:
-    """Say whether each half does what the paper says: η* for a bad domain, ρ* for a bad group, both best together."""
+    """Describe whether each half does as the paper claims: η* for bad domains, ρ* for bad groups, best together."""
     lines = []
     for setting in results.study.settings:
         text = METRICS[setting.metric].text
@@ -326,7 +326,7 @@ def severity(
 
 
 def severity_summary(results: Results) -> list[str]:
-    """Say for each curve what every method loses from its first value to its last, and where RPO stands apart."""
+    """Describe the loss of every method from the first value of each curve to its last, and where RPO stands out."""
     lines = []
     for curve in CURVES:
         ends = [curve.label(curve.values[i]) for i in (0, -1)]

@@ -1,4 +1,4 @@
-"""Frozen backbones: photos turned into vectors once, and kept by the content of the picture and the backbone.
+"""Frozen backbones: features of photos, computed once and cached by the content of picture and backbone.
 
 Shards of the cache are named after the SHA-256 of their bytes: an altered one no longer fits its name. Nothing is ever
 overwritten, so any number of processes may add to them, and a kill loses the shard in work and no more.
@@ -88,10 +88,10 @@ def get_backbone(given: "str | nn.Module | Backbone") -> Backbone:
         maker = getattr(import_module(package), name)
     except (ImportError, AttributeError) as error:
         raise InputError(f"backbone {given!r} cannot be imported: {error}") from None
-    made = maker if isinstance(maker, nn.Module | Backbone) else maker()
-    if not isinstance(made, nn.Module | Backbone):
-        raise InputError(f"backbone {given!r} must be an nn.Module or a Backbone, got a {type(made).__name__}")
-    return get_backbone(made)
+    backbone = maker if isinstance(maker, nn.Module | Backbone) else maker()
+    if not isinstance(backbone, nn.Module | Backbone):
+        raise InputError(f"backbone {given!r} must be an nn.Module or a Backbone, got a {type(backbone).__name__}")
+    return get_backbone(backbone)
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""Images as a run needs them: coloured digits, and photos as features of a frozen backbone or as pixels."""
+"""Images for a run: coloured digits, and photos as features of a frozen backbone or as pixels."""
 
 from dataclasses import replace
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""Animal or vehicle, tied to the context of the photo: NICO, or the stand-in on photos that anybody has."""
+"""Animal or vehicle, tied to the context of the photo: the study on NICO, or on its substitute."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -62,7 +62,7 @@ def heads(data: DataSpec, profile: str, seeds: int | None = None, *, leave_one_o
     """Compare every method by an MLP on the features of a frozen backbone, with equal tuning and to the letter.
 
     >>> [(view.name, len(view.study.rows)) for view in heads(stand_in(), "quick")]
-    [('photos', 31), ('photos-literal', 33)]
+    [('photos', 34), ('photos-literal', 36)]
     """
     size = get_profile(PROFILES, profile, seeds)
     tuned = Study(

@@ -45,10 +45,10 @@ class FoundPenalties:
     @property
     def bad(self) -> NDArray[np.bool_]:
         """Which cells are bad, `(E, K)`."""
-        found = np.zeros(self.rho.shape[1:], dtype=bool)
+        mask = np.zeros(self.rho.shape[1:], dtype=bool)
         for cell in self.setting.cells:
-            found[cell] = True
-        return found
+            mask[cell] = True
+        return mask
 
     @property
     def bad_domains(self) -> list[int]:
@@ -90,8 +90,8 @@ def train_penalties(number: int, seed: int, steps: int, digits: str = "mnist") -
     data = load(DataSpec(name="colored", options={"setting": number, "digits": digits}), seed).train
     config = Config(steps=steps, batch_size=BATCH, device="cpu", progress=False)
     build = partial(mlp, data.row_shape[0], 1, HIDDEN)
-    found = train("rpo", build, data, seeds=[seed], options=LITERAL, config=config, until=0).check()
-    return {name: found.snapshot.state[name][0].double().tolist() for name in ("eta", "rho")}
+    trained = train("rpo", build, data, seeds=[seed], options=LITERAL, config=config, until=0).check()
+    return {name: trained.snapshot.state[name][0].double().tolist() for name in ("eta", "rho")}
 
 
 def find_penalties(number: int, seeds: Sequence[int], steps: int, digits: str = "mnist") -> FoundPenalties:
@@ -100,7 +100,7 @@ def find_penalties(number: int, seeds: Sequence[int], steps: int, digits: str = 
 
 
 def _together(number: int, trained: Sequence[dict[str, Any]]) -> FoundPenalties:
-    eta, rho = (np.array([one[name] for one in trained], dtype=np.float64) for name in ("eta", "rho"))
+    eta, rho = (np.array([run[name] for run in trained], dtype=np.float64) for name in ("eta", "rho"))
     return FoundPenalties(colored_setting(number), eta, rho)
 
 
@@ -122,15 +122,15 @@ def penalties(
     size = get_profile(PROFILES, profile, seeds)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    kept = {}
+    records = {}
     try:
         with Bar(len(numbers) * size.seeds, "penalties", progress) as bar:
             for number, seed in product(numbers, range(size.seeds)):
-                kept[name_of(number, seed, size.steps, digits)] = train_penalties(number, seed, size.steps, digits)
+                records[name_of(number, seed, size.steps, digits)] = train_penalties(number, seed, size.steps, digits)
                 bar.advance()
     finally:
         torch.set_num_threads(threads)
-    return kept
+    return records
 
 
 def found_in(
@@ -139,7 +139,7 @@ def found_in(
     """Return what is kept, setting by setting; raise an error if it is not there, or is something else."""
     size = get_profile(PROFILES, profile, seeds)
     names = {n: [name_of(n, seed, size.steps, digits) for seed in range(size.seeds)] for n in numbers}
-    if missing := [name for some in names.values() for name in some if name not in kept]:
+    if missing := [name for group in names.values() for name in group if name not in kept]:
         raise InputError(
             f"the records lack the penalties of {len(missing)} trainings (the first: {missing[0]!r}): use the options "
             "they were written with, or omit --records"
@@ -153,20 +153,20 @@ def found_in(
 def lines_of(found: Sequence[FoundPenalties]) -> list[dict[str, str]]:
     """Return a line for each setting: means and deviations of η, mean ρ of bad and good cells, how often they show."""
     lines: list[dict[str, str]] = []
-    for one in found:
-        n = len(one.eta)
-        domain = one.domain_found
+    for row in found:
+        n = len(row.eta)
+        domain = row.domain_found
         lines.append(
             {
-                "setting": f"{one.setting.number} ({one.setting.kind})",
+                "setting": f"{row.setting.number} ({row.setting.kind})",
                 **{
-                    f"η domain {e}": f"{one.eta[:, e].mean():.3g} ± {_deviation(one.eta[:, e])}" for e in range(DOMAINS)
+                    f"η domain {e}": f"{row.eta[:, e].mean():.3g} ± {_deviation(row.eta[:, e])}" for e in range(DOMAINS)
                 },
-                "ρ bad cells": f"{one.rho[:, one.bad].mean():.2f}",
-                "ρ good cells": f"{one.rho[:, ~one.bad].mean():.2f}",
+                "ρ bad cells": f"{row.rho[:, row.bad].mean():.2f}",
+                "ρ good cells": f"{row.rho[:, ~row.bad].mean():.2f}",
                 "bad domain has the smallest η": "no domain is worse" if domain is None else f"{domain.sum()} of {n}",
-                "largest η over smallest": f"{one.spread.mean():.2f}",
-                "all bad ρ above all good ones": f"{one.cells_found.sum()} of {n}",
+                "largest η over smallest": f"{row.spread.mean():.2f}",
+                "all bad ρ above all good ones": f"{row.cells_found.sum()} of {n}",
             }
         )
     return lines
@@ -179,15 +179,15 @@ def _deviation(values: NDArray[np.float64]) -> str:
 def to_csv(found: Sequence[FoundPenalties]) -> str:
     """Return one line for each setting, seed, domain and digit."""
     lines = [
-        [one.setting.number, seed, e, k, int(one.bad[e, k]), f"{one.eta[seed, e]:.6g}", f"{one.rho[seed, e, k]:.6g}"]
-        for one in found
-        for seed, e, k in np.ndindex(one.rho.shape)
+        [row.setting.number, seed, e, k, int(row.bad[e, k]), f"{row.eta[seed, e]:.6g}", f"{row.rho[seed, e, k]:.6g}"]
+        for row in found
+        for seed, e, k in np.ndindex(row.rho.shape)
     ]
     return csv_text(["setting", "seed", "domain", "digit", "bad", "eta", "rho"], lines)
 
 
 def put_on_page(page: "Path", found: Sequence[FoundPenalties], command: str, figure: "Path | None") -> None:
-    """Put the lines on a page as a table, and the figure if there is one."""
+    """Write the lines to a page as a table, and the figure if there is one."""
     lines = lines_of(found)
     blocks = [f"Made by `{command}`.", markdown(list(lines[0]), (list(line.values()) for line in lines))]
     if figure is not None:
@@ -202,20 +202,20 @@ def penalties_figure(found: Sequence[FoundPenalties]) -> "Figure":
 
     figure = Figure(figsize=(WIDTH, 0.3 + 1.65 * len(found)), layout="constrained")
     axes = figure.subplots(len(found), 1, squeeze=False)[:, 0]
-    for axis, one in zip(axes, found, strict=True):
-        rho, eta = one.rho.mean(0), one.eta.mean(0)
+    for axis, row in zip(axes, found, strict=True):
+        rho, eta = row.rho.mean(0), row.eta.mean(0)
         axis.imshow(rho, cmap="Blues", vmin=0, vmax=1.25 * rho.max(), aspect="auto")
         for e, k in np.ndindex(rho.shape):
             ink = "white" if rho[e, k] > 0.7 * rho.max() else "black"
             axis.text(k, e, f"{rho[e, k]:.1f}", ha="center", va="center", fontsize=9, color=ink)
-            if one.bad[e, k]:
+            if row.bad[e, k]:
                 axis.add_patch(Rectangle((k - 0.47, e - 0.45), 0.94, 0.9, fill=False, edgecolor=FRAME, linewidth=2))
         for e in range(DOMAINS):
             axis.text(
-                9.65, e, f"η {eta[e]:.3g}", va="center", fontsize=9.5, color=FRAME if e in one.bad_domains else "black"
+                9.65, e, f"η {eta[e]:.3g}", va="center", fontsize=9.5, color=FRAME if e in row.bad_domains else "black"
             )
         axis.set_title(
-            f"setting {one.setting.number} ({one.setting.kind}): ρ by domain and digit", fontsize=10, loc="left"
+            f"setting {row.setting.number} ({row.setting.kind}): ρ by domain and digit", fontsize=10, loc="left"
         )
         axis.set_xticks(range(10), [str(k) for k in range(10)], fontsize=9)
         axis.set_yticks(range(DOMAINS), [f"domain {e}" for e in range(DOMAINS)], fontsize=9)

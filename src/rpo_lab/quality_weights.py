@@ -1,4 +1,4 @@
-"""Quality weights: a network on rows that count what `rpo.quality` says of them, against its controls."""
+"""Quality weights: a network on rows weighted by `rpo.quality`, against its controls."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -76,10 +76,10 @@ def settings(kind: str, noisy: str = "all") -> tuple[Setting, ...]:
     every = tuple(SETTINGS[kind]())
     if noisy == "all":
         return every
-    asked = noisy.split(",")
-    if unknown := [share for share in asked if share not in map(str, SEVERITY)]:
+    shares = noisy.split(",")
+    if unknown := [share for share in shares if share not in map(str, SEVERITY)]:
         raise InputError(f"noisy names {unknown[0]!r}: use some of {', '.join(map(str, SEVERITY))}, or 'all'")
-    if not (chosen := tuple(s for s in every if s.label.split()[-2:] in [[share, "%"] for share in asked])):
+    if not (chosen := tuple(s for s in every if s.label.split()[-2:] in [[share, "%"] for share in shares])):
         raise InputError(f"noisy is {noisy!r}, but kind {kind!r} does not use it: remove it")
     return chosen
 
@@ -199,8 +199,8 @@ def quality_weights(
     >>> [view.name for view in quality_weights()][:3]
     ['quality-weights-before', 'quality-weights-plain', 'quality-weights-after']
     """
-    asked = list(KINDS) if kinds == "all" else kinds.split(",")
-    if unknown := [kind for kind in asked if kind not in KINDS]:
+    chosen = list(KINDS) if kinds == "all" else kinds.split(",")
+    if unknown := [kind for kind in chosen if kind not in KINDS]:
         raise InputError(f"kinds names {unknown[0]!r}: use some of {', '.join(KINDS)}, separated by commas, or 'all'")
     if methods not in ("all", "main"):
         raise InputError(
@@ -225,14 +225,14 @@ def quality_weights(
             summary,
             rule="formula",
             answers=1,
-            brief=SHOWN if len(asked) > 1 else (),
+            brief=SHOWN if len(chosen) > 1 else (),
         )
-        for kind in asked
+        for kind in chosen
     ]
 
 
 def summary(results: Results) -> list[str]:
-    """Say what the weights gain over their controls and over IRM + lip, corrected for all comparisons of their kind."""
+    """Describe the gain of the weights over their controls and over IRM + lip, corrected for multiple comparisons."""
     sure = _sure(results)
     return [
         _held(results, sure),
@@ -246,7 +246,7 @@ Sure = Mapping[tuple[str, str], float | None]
 
 
 def _sure(results: Results) -> Sure:
-    """p of each rival and column, paired over the seeds that both have, corrected by Holm."""
+    """Compute p of each rival and column, paired over the seeds of both, with Holm's correction."""
     places = [(rival, setting.label) for rival, setting in product(RIVALS, results.study.settings)]
     comparisons = (results.cell(*place).comparison for place in places)
     return dict(zip(places, holm([other.p_paired if other else None for other in comparisons]), strict=True))

@@ -1,4 +1,4 @@
-"""What the paper leaves open, varied all at once: in which share of readings is RPO better, and than what?
+"""A study of all that the paper leaves open: in which share of readings is RPO better, and than what?
 
 A reading is one way to fill in what the paper does not say: a level of every factor. Readings of Colored-MNIST, on the
 small digits, all of them or a balanced half, are run by RPO, its halves, its controls and IRM + lip; differences are
@@ -39,7 +39,7 @@ TITLE = "RPO compared with its rivals, one dot per reading"
 
 @dataclass(frozen=True)
 class Factor:
-    """Something the paper does not say, and the values it may have had; the first is the one used elsewhere."""
+    """A choice that the paper leaves open, and its possible values; the first is used in the other studies."""
 
     name: str
     levels: Mapping[str, JsonValue]
@@ -173,7 +173,7 @@ class Readings:
         return list({run.digest: run for study in self.studies.values() for run in study.runs()}.values())
 
     def compared(self, records: Mapping[str, Record]) -> list[Compared]:
-        """RPO against every rival in every reading; Holm over all comparisons of a metric."""
+        """Compare RPO with every rival in every reading, with Holm's correction for all comparisons of a metric."""
         tables = {
             key: make_results(study, records, get_rule(self._rule(key[1])), title=TITLE)
             for key, study in self.studies.items()
@@ -199,7 +199,7 @@ class Readings:
 
 
 def rows(rule: str) -> tuple[Row, ...]:
-    """RPO, its halves, its controls and IRM + lip, in the form that goes with a rule.
+    """Return RPO, its halves, its controls and IRM + lip, in the form that belongs to a rule.
 
     >>> [row.label for row in rows("irm")]
     ['IRM + lip', 'RPO-Pen', 'RPO-Lip', 'RPO', 'RPO, penalties permuted']
@@ -270,7 +270,7 @@ def best_readings(comparisons: Sequence[Compared], metric: str, *rivals: str) ->
 
 
 def answer(comparisons: Sequence[Compared]) -> list[str]:
-    """Say for which share of the readings RPO is better, whichever way they fall."""
+    """Describe the share of readings in which RPO is better, for any result."""
     total = len({pair.reading for pair in comparisons})
     lines = []
     for words, rivals in {
@@ -324,7 +324,7 @@ def to_csv(study: Readings, comparisons: Sequence[Compared]) -> str:
 
 
 def put_on_page(page: "Path", study: Readings, comparisons: Sequence[Compared], command: str, *files: "Path") -> None:
-    """Put the answer, tables and figure on a page; `files` are the figure and the table of all comparisons."""
+    """Write the answer, tables and figure to a page; `files` are the figure and the table of all comparisons."""
     put(page, "readings", section(study, comparisons, command, *(link(path, page) for path in files)))
 
 

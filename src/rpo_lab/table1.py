@@ -1,4 +1,4 @@
-"""The paper's Table 1: regression on Cigar and Wage, with the controls that say what the figures are worth."""
+"""The paper's Table 1: regression on Cigar and Wage, with controls for comparison."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -88,7 +88,7 @@ def rows() -> tuple[Row, ...]:
 
 
 def settings() -> tuple[Setting, ...]:
-    """Cigar and Wage, clean and corrupted."""
+    """Return Cigar and Wage, clean and corrupted."""
     return tuple(
         Setting(
             f"{table.title()} {quality}",
@@ -125,7 +125,7 @@ def view(study: Study) -> View:
 
 
 def summary(results: Results) -> list[str]:
-    """Say what a reader should take away, in a sentence or two each, whichever way the figures fall."""
+    """Describe the results in a sentence or two each, for any figures."""
     return [
         *(ranking(results, setting, COMPARISON) for setting in results.study.settings),
         controls(results, CONTROLLED, (SAME_FORM,), (PERMUTED, UNIFORM)),
@@ -151,7 +151,7 @@ def _references(results: Results) -> str:
 
 
 def _home(results: Results) -> str:
-    """Say how much of the target's variance a model explains at home: next to nothing if it has collapsed."""
+    """Describe the share of the target's variance that a model explains at home; near zero if it has collapsed."""
     settings = results.study.settings
 
     def explained(row: str) -> str:

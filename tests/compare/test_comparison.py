@@ -11,7 +11,7 @@ import pytest
 import rpo
 from rpo._compare import network_names, verdict
 from rpo._comparison import table_folds, table_networks
-from rpo._comparison.table_folds import ResultFolder, deal, fold_data, strata_by_fold
+from rpo._comparison.table_folds import ResultFolder, fold_data, make_folds, strata_by_fold
 from rpo._comparison.table_networks import RULES, choose, grid_of
 from rpo._table import prepare
 from rpo.exceptions import InputError
@@ -29,7 +29,7 @@ def table_of(sizes, seed=0):
 @pytest.mark.parametrize("sizes", [[20, 30, 25], [1, 2, 40, 5, 9, 12, 1, 30, 7, 6, 3, 20, 15]])
 def test_every_domain_is_held_out_once_and_its_rows_are_seen_nowhere_else(sizes, tmp_path):
     ready = prepare(table_of(sizes), target="y", domain="d")
-    folds = deal(ready)
+    folds = make_folds(ready)
     assert sorted(name for held in folds.held_out for name in held) == sorted(set(ready.domains))
     assert len(folds.held_out) == min(len(sizes), 10)
     strata = strata_by_fold(ready, folds, ResultFolder(tmp_path), False)
@@ -57,7 +57,7 @@ def test_two_jobs_find_what_one_finds(tmp_path):
 def test_strata_of_finished_folds_survive_a_kill(tmp_path, monkeypatch):
     """Killed after two folds of three: the third alone is searched for when it goes on."""
     ready = prepare(table_of([20, 30, 25]), target="y", domain="d")
-    folds, killed = deal(ready), ResultFolder(tmp_path / "killed")
+    folds, killed = make_folds(ready), ResultFolder(tmp_path / "killed")
     undisturbed = strata_by_fold(ready, folds, ResultFolder(tmp_path / "undisturbed"), False)
     real, searched = table_folds.strata_of, []
 
@@ -81,7 +81,7 @@ def test_strata_of_finished_folds_survive_a_kill(tmp_path, monkeypatch):
 
 def test_a_flipped_bit_in_a_file_of_results_is_noticed_and_the_file_made_again(tmp_path):
     ready = prepare(table_of([20, 30, 25]), target="y", domain="d")
-    folds, folder = deal(ready, "none"), ResultFolder(tmp_path)
+    folds, folder = make_folds(ready, "none"), ResultFolder(tmp_path)
     before = strata_by_fold(ready, folds, folder, False)
     path = next((tmp_path / "tables").iterdir())
     name, whole = f"tables/{path.name}", path.read_bytes()

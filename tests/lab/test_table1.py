@@ -68,7 +68,7 @@ def test_the_summary_says_what_the_figures_say_either_way():
     assert "10% to 10% for RPO, 0% to 0% for IRM + lip in the same sum form" in words
     assert "75% to 75% for ERM + l2" in words
     assert "Cigar clean: RPO has test MSE 2.00, below the best comparison method" in words
-    assert "better than 14 of 14" in words
+    assert "better than 17 of 17" in words
     assert "of 12 comparisons, RPO differs with p < 0.05 in 0 by Welch's test; 8 by the paired test: IRM" in words
     assert "After Holm's correction, 8 by the paired test: IRM" in words
     assert "It is better than its own penalties permuted or made uniform on Cigar clean, Cigar mix" in words

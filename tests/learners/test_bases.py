@@ -17,7 +17,7 @@ def test_the_value_of_curves_is_that_of_their_columns_also_beyond_the_data():
     coef = np.random.default_rng(1).normal(size=basis.transform(x).shape[1])
     beyond = np.vstack([x, 3 * x, -2 * x])
     z = basis.standard(beyond)
-    np.testing.assert_allclose(basis.value(z, coef), basis.expanded(z) @ coef, atol=1e-9)
+    np.testing.assert_allclose(basis.value(z, coef), basis.expand(z) @ coef, atol=1e-9)
 
 
 def test_columns_made_a_block_at_a_time_are_the_same(monkeypatch):

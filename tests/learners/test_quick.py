@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
 from rpo._learners.crossfit import FoldModels, Problem, out_of_row
-from rpo._learners.learners import boosted, named
+from rpo._learners.learners import boosted, get_learner
 from rpo._learners.places import Places, Ranks
 from rpo._learners.quick import Quick
 
@@ -85,7 +85,7 @@ def test_learners_of_another_kind_are_asked_themselves():
     x = _rows(100)
     other = Ridge().fit(x, x[:, 0])
     assert Quick.of([other], np.ones(1), 0) is None
-    line = named("linear", classes=False).fit(x, x[:, 0])
+    line = get_learner("linear", classes=False).fit(x, x[:, 0])
     assert Quick.of([line, other], np.array([1.0, 0.0]), 0) is not None  # one without a part does not matter
 
 

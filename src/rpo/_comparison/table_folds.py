@@ -40,7 +40,7 @@ def digest(value: Any) -> str:
 
 @dataclass(frozen=True)
 class ResultFolder:
-    """Results of finished work, a JSON file with a checksum for each: what was damaged is done again."""
+    """Results of finished work, each a JSON file with a checksum; damaged ones are computed again."""
 
     path: Path
 
@@ -59,7 +59,7 @@ class ResultFolder:
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """A table as the engine takes it, and the domains that each fold holds out."""
+    """A table as input of the engine, and the domains that each fold holds out."""
 
     X: NDArray[np.float64]
     y: NDArray[Any]
@@ -105,13 +105,13 @@ def encode_target(ready: Table) -> tuple[NDArray[Any], Task, int, float]:
     return code, task, len(classes), 1.0
 
 
-def deal(ready: Table, grouping: Grouping = "auto") -> Folds:
-    """Deal the domains into at most ten folds, by size: every domain is held out once, alone if there are at most ten.
+def make_folds(ready: Table, grouping: Grouping = "auto") -> Folds:
+    """Divide the domains into at most ten folds by size: every domain is held out once, alone if there are at most ten.
 
     >>> import pandas as pd
     >>> from rpo._table import prepare
     >>> table = pd.DataFrame({"x": range(30), "y": range(30), "d": list("abc") * 10})
-    >>> deal(prepare(table, target="y", domain="d")).held_out
+    >>> make_folds(prepare(table, target="y", domain="d")).held_out
     (('a',), ('b',), ('c',))
     """
     labels, domain, count = np.unique(ready.domains, return_inverse=True, return_counts=True)

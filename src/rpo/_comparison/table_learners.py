@@ -1,6 +1,6 @@
-"""Learners that are no networks on the folds of a table: the mean, a line, trees, and Quality with its controls.
+"""Learners other than networks on the folds of a table: the mean, a line, trees, and Quality with its controls.
 
-Each fold is fitted once: they hardly differ between seeds.
+Each fold is fitted once, because results hardly differ between seeds.
 """
 
 import warnings

@@ -1,6 +1,6 @@
-"""Networks on the folds of a table: candidates of a method by fold and seed, trained in stacks, the best one taken.
+"""Networks on the folds of a table: candidates of a method by fold and seed, trained in stacks; the best is chosen.
 
-RPO and its kin differ only in what they make of the same first stage: they are trained together, after one.
+RPO and its variants share the first stage, so they are trained together after one.
 """
 
 import math
@@ -61,7 +61,7 @@ class Candidates(NamedTuple):
     source: str
     grid: tuple[Mapping[str, float], ...]
 
-    def filled(self) -> list[tuple[dict[str, float], dict[str, Any]]]:
+    def fill(self) -> list[tuple[dict[str, float], dict[str, Any]]]:
         """Return numbers and options of each candidate, defaults included."""
         method = get_method(self.method)
         options = OPTIONS if "scheme" in method.options else {}
@@ -72,7 +72,7 @@ class Candidates(NamedTuple):
         method = get_method(self.method)
         early = {
             repr([{name: v for name, v in values.items() if name not in method.later} for values in both])
-            for both in self.filled()
+            for both in self.fill()
         }
         if method.first_stage is None or len(early) > 1:
             return None
@@ -80,7 +80,7 @@ class Candidates(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """Work of one process: methods with the same first stage, or one method, at several places."""
+    """Work of one process: one method, or methods with the same first stage, at several places."""
 
     methods: tuple[Candidates, ...]
     places: tuple[Place, ...]
@@ -133,7 +133,7 @@ class Networks:
         own, method = self.candidates[name], get_method(name)
         left_out = self.rule == "leave-one-out" and len(own.grid) > 1
         training = [HIDDEN, self.config.steps, self.config.batch_size, left_out]
-        return f"runs/{digest([self.folds.sha256, place, own, own.filled(), method.version, training])[:20]}.json"
+        return f"runs/{digest([self.folds.sha256, place, own, own.fill(), method.version, training])[:20]}.json"
 
     def stacks(self, done: Outcomes) -> list[Stack]:
         """Pack what is not done; the same networks always come into the same stacks, whatever the number of workers."""
@@ -150,7 +150,7 @@ class Networks:
         return sorted(stacks, key=lambda stack: stack.places[0][1])  # by seed: then what is done soon is whole
 
     def _parts(self) -> list[Sequence[Place]]:
-        """Places by the number of domains trained on, as many as go into one stack."""
+        """Divide places by their number of training domains, and into stacks of limited size."""
         parts: list[Sequence[Place]] = []
         for size in sorted({len(held) for held in self.folds.held_out}):
             folds = [f for f, held in enumerate(self.folds.held_out) if len(held) == size]
@@ -291,16 +291,16 @@ def _fit(
         return network(sets[0].row_shape, sets[0].n_outputs, HIDDEN)
 
     for own in methods:
-        filled, n = own.filled(), len(own.grid)
+        pairs, n = own.fill(), len(own.grid)
         if own.stage() is not None and state is None:
-            numbers = {name: [value] * len(sets) for name, value in filled[0][0].items()}
+            numbers = {name: [value] * len(sets) for name, value in pairs[0][0].items()}
             state = first_stage(
                 get_method(own.method),
                 build,
                 stack_data(sets),
                 seeds=seeds,
                 numbers=numbers,
-                options=filled[0][1],
+                options=pairs[0][1],
                 config=config,
             )
         trained = train(
@@ -308,8 +308,8 @@ def _fit(
             build,
             sets[0] if len(sets) == 1 else stack_data([data for data in sets for _ in own.grid]),
             seeds=[seed for seed in seeds for _ in own.grid],
-            numbers={name: [values[name] for values, _ in filled] * len(sets) for name in filled[0][0]},
-            options=filled[0][1],
+            numbers={name: [values[name] for values, _ in pairs] * len(sets) for name in pairs[0][0]},
+            options=pairs[0][1],
             config=config,
             first=state and {name: value.repeat_interleave(n, 0) for name, value in state.items()},
         )
@@ -341,7 +341,7 @@ def _measure(part: FoldData, validation: Tensor, held: Tensor) -> Outcome:
     columns = (data.domain, data.weight, part.train.n_domains)
     risk = domain_mean(sample_loss(validation, data.y, data.task), *columns)
     slope = dummy_gradient(validation, data.y, *columns, data.task)
-    scores = {"validation": fmean(_rounded(risk)), "irm": fmean(_rounded(slope.square()))}
+    scores = {"validation": fmean(_round(risk)), "irm": fmean(_round(slope.square()))}
     errors = _errors(held, part.held)
     if torch.isfinite(held).all() and all(map(math.isfinite, [*scores.values(), *errors])):
         return {"scores": scores, "errors": errors}
@@ -353,12 +353,12 @@ def _errors(output: Tensor, data: Data) -> list[float]:
     domains = [data.domain == e for e in range(data.n_domains)]
     if data.task == "regression":
         squared = (output[:, 0] - data.y).square()
-        return _rounded(torch.stack([squared[rows].mean() for rows in domains]))
+        return _round(torch.stack([squared[rows].mean() for rows in domains]))
     right = ((output[:, 0] > 0) if data.task == "binary" else output.argmax(1)) == data.y
-    return [1 - share for share in _rounded(torch.stack([right[rows].double().mean() for rows in domains]))]
+    return [1 - share for share in _round(torch.stack([right[rows].double().mean() for rows in domains]))]
 
 
-def _rounded(values: Tensor) -> list[float]:
+def _round(values: Tensor) -> list[float]:
     return [float(f"{value:.{DIGITS}g}") for value in values.tolist()]
 
 
@@ -374,7 +374,7 @@ def _score_left_out(
             left_out = [_rows(data, data.domain == e) for e in domains for _ in own.grid]
             for output, rows, failure in zip(_outputs(trained, left_out), left_out, trained.failures, strict=True):
                 risk = sample_loss(output, rows.y, rows.task).mean()
-                risks[own.method].append(math.nan if failure else _rounded(risk[None])[0])
+                risks[own.method].append(math.nan if failure else _round(risk[None])[0])
     for own in methods:
         for i, outcome in enumerate(outcomes[own.method, place]):
             mean = fmean(risks[own.method][i :: len(own.grid)])

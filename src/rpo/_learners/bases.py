@@ -1,4 +1,4 @@
-"""Columns made ready for a learner: bins for trees, curves and products of pairs for lines."""
+"""Transformers of columns: bins for trees, splines and products of pairs for linear models."""
 
 from itertools import combinations
 from typing import Any, NamedTuple, Self
@@ -51,7 +51,7 @@ class Coarse(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: ArrayLike) -> Array:
-        """The mean of the bin that each value falls in."""
+        """Return the mean of the bin of each value."""
         x = np.array(X, dtype=np.float64)
         for j, (edges, means) in enumerate(zip(self.edges_, self.means_, strict=True)):
             if edges is not None:
@@ -66,7 +66,7 @@ class Binned(NamedTuple):
     columns: Array
 
     def rows(self, some: NDArray[Any] | slice) -> "Binned":
-        """Some of the rows, in the same bins."""
+        """Select rows; keep the bins."""
         return Binned(self.bins, self.columns[some])
 
 
@@ -103,20 +103,20 @@ class Basis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def standard(self, X: ArrayLike) -> Array:
-        """Standardised columns."""
+        """Standardise columns."""
         x = np.clip(np.asarray(X, dtype=np.float64), self.low_, self.high_)
         return np.asarray((x - self.mean_) / self.scale_)
 
     def transform(self, X: ArrayLike) -> Array:
-        """Standardised columns, then the splines."""
-        return self.expanded(self.standard(X))
+        """Return the standardised columns, followed by their splines."""
+        return self.expand(self.standard(X))
 
-    def expanded(self, z: Array) -> Array:
-        """The same of columns that are standardised already."""
+    def expand(self, z: Array) -> Array:
+        """Append the splines to columns that are standardised already."""
         return z if self.spline_ is None else np.hstack([z, self.spline_.transform(z[:, self.curved_])])
 
     def value(self, z: Array, coef: Array) -> Array:
-        """What `expanded(z) @ coef` is, a curve of each column at a time: a tenth of the memory and of the time."""
+        """Compute `expand(z) @ coef` one column at a time, with a tenth of the memory and of the time."""
         total = z @ coef[: z.shape[1]]
         if self.spline_ is None:
             return np.asarray(total)
@@ -135,11 +135,11 @@ class Basis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(total)
 
 
-def chosen_products(z: Array, residual: Array, weight: Array | None) -> NDArray[np.intp]:
-    """Pairs of columns whose product goes along with a residual by more than chance, at most 30, `(pairs, 2)`.
+def choose_products(z: Array, residual: Array, weight: Array | None) -> NDArray[np.intp]:
+    """Choose pairs of columns whose product correlates with a residual by more than chance, at most 30, `(pairs, 2)`.
 
     >>> z = np.random.default_rng(0).normal(size=(500, 3))
-    >>> chosen_products(z, z[:, 0] * z[:, 2], None)[0].tolist()
+    >>> choose_products(z, z[:, 0] * z[:, 2], None)[0].tolist()
     [0, 2]
     """
     d = z.shape[1]
@@ -156,25 +156,25 @@ def chosen_products(z: Array, residual: Array, weight: Array | None) -> NDArray[
     norm = float(np.sqrt(r @ r)) or 1.0
     width = 64 if len(z) <= BLOCK else 8  # products that are held at once
     for first in range(0, len(pairs), width):
-        some = slice(first, first + width)
-        product = z[:, pairs[some, 0]] * z[:, pairs[some, 1]]
+        batch = slice(first, first + width)
+        product = z[:, pairs[batch, 0]] * z[:, pairs[batch, 1]]
         product -= product.mean(0)
-        strength[some] = np.abs(product.T @ r) / np.maximum(np.sqrt((product**2).sum(0)) * norm, 1e-300)
+        strength[batch] = np.abs(product.T @ r) / np.maximum(np.sqrt((product**2).sum(0)) * norm, 1e-300)
     order = np.argsort(-strength, kind="stable")[:PRODUCTS]
     return np.asarray(pairs[order[strength[order] * np.sqrt(len(z)) > _CERTAIN]])
 
 
-def with_products(z: Array, columns: Array, pairs: NDArray[np.intp]) -> Array:
-    """Columns of a basis with products of pairs of standardised ones beside them.
+def append_products(z: Array, columns: Array, pairs: NDArray[np.intp]) -> Array:
+    """Append products of pairs of standardised columns to the columns of a basis.
 
-    >>> with_products(np.array([[2.0, 3.0]]), np.array([[1.0]]), np.array([[0, 1]])).tolist()
+    >>> append_products(np.array([[2.0, 3.0]]), np.array([[1.0]]), np.array([[0, 1]])).tolist()
     [[1.0, 6.0]]
     """
     return np.hstack([columns, z[:, pairs[:, 0]] * z[:, pairs[:, 1]]]) if len(pairs) else columns
 
 
 class Columns:
-    """The columns of a basis and products of pairs, for rows that are standardised; many rows a block at a time.
+    """The columns of a basis and products of pairs, for standardised rows; computed in blocks if there are many rows.
 
     >>> z = np.linspace(-1, 1, 50)[:, None]
     >>> columns = Columns(Basis().fit(z), z)
@@ -184,22 +184,22 @@ class Columns:
 
     def __init__(self, basis: Basis, z: Array) -> None:
         self.basis, self.z, self.pairs = basis, z, np.empty((0, 2), dtype=np.intp)
-        self.every = basis.expanded(z) if len(z) <= BLOCK else None
+        self.every = basis.expand(z) if len(z) <= BLOCK else None
 
     def add(self, pairs: NDArray[np.intp]) -> None:
-        """Products of pairs from now on."""
+        """Add products of pairs to the columns."""
         self.pairs = pairs
         if self.every is not None:
-            self.every = with_products(self.z, self.every, pairs)
+            self.every = append_products(self.z, self.every, pairs)
 
     def __call__(self, rows: slice) -> Array:
-        """Those of some rows."""
+        """Return the columns for a slice of the rows."""
         if self.every is not None:
             return self.every[rows]
-        return with_products(self.z[rows], self.basis.expanded(self.z[rows]), self.pairs)
+        return append_products(self.z[rows], self.basis.expand(self.z[rows]), self.pairs)
 
     def value(self, coef: Array, intercept: float = 0.0) -> Array:
-        """A line on them, of all rows."""
+        """Evaluate a linear function of the columns in all rows."""
         if self.every is not None:
             return np.asarray(self.every @ coef + intercept)
         line, total = Ridge(coef, intercept, 0.0), np.empty(len(self.z))
@@ -209,7 +209,7 @@ class Columns:
 
 
 def linear_part(basis: Basis, pairs: NDArray[np.intp], z: Array, line: Ridge) -> Array:
-    """What a line on the columns of a basis and products of pairs says of rows that are standardised."""
+    """Predict standardised rows by a ridge on the columns of a basis and products of pairs."""
     own = len(line.coef) - len(pairs)
     value = basis.value(z, line.coef[:own]) + line.intercept
     return value + (z[:, pairs[:, 0]] * z[:, pairs[:, 1]]) @ line.coef[own:] if len(pairs) else value

@@ -1,4 +1,4 @@
-"""What every row should have been by models that did not see it: out of row, and out of domain."""
+"""Out-of-sample predictions of every row: by models that did not see the row, or none of its domain."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -40,22 +40,22 @@ class Problem:
     unit: NDArray[np.intp] | None = None
 
     def part(self, rows: NDArray[np.intp]) -> "Problem":
-        """Some of the rows."""
+        """Select rows."""
         unit = None if self.unit is None else np.unique(self.unit[rows], return_inverse=True)[1]
         return replace(
             self, X=self.X[rows], y=self.y[rows], domain=self.domain[rows], weight=self.weight[rows], unit=unit
         )
 
     def folds(self) -> Folds:
-        """The fold of each row: by content, or all rows of one unit together."""
+        """Return the fold of each row: by content, or all rows of one unit together."""
         if self.unit is not None:
             return folds_by_group(self.unit, min(FOLDS, int(self.unit.max()) + 1), self.weight)
-        return folds_by_content((self.X[some] for some in blocks(len(self.X))), self.weight, FOLDS)
+        return folds_by_content((self.X[rows] for rows in blocks(len(self.X))), self.weight, FOLDS)
 
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """What models that did not see a row say of it: `plain`, and `value` with its domain's level; `(n,)`, `(n, C)`."""
+    """Out-of-sample predictions: `plain`, and `value` with the level of the domain; `(n,)`, `(n, C)`."""
 
     value: Array
     plain: Array
@@ -67,7 +67,7 @@ class Expected:
 
 @dataclass(frozen=True, eq=False)
 class FoldModels:
-    """The learners of every fold, fitted to the rows outside of it, and the levels of domains that they found."""
+    """The learners of every fold, fitted to the rows outside of it, and the levels of domains that they estimate."""
 
     numbers: NDArray[np.int64]
     fits: tuple[list[Any], ...]
@@ -77,7 +77,7 @@ class FoldModels:
     n_classes: int
 
     def plain(self, place: int, x: Array) -> Array:
-        """Predict rows by the models of one fold that have a part, the levels of domains aside."""
+        """Predict rows by the models of one fold with positive shares, without levels of domains."""
         used = [(share, model) for share, model in zip(self.shares, self.fits[place], strict=True) if share > 0]
         binned = shared_bins([model for _, model in used], x)
         value = np.zeros((len(x), self.n_classes) if self.n_classes else len(x))
@@ -87,19 +87,19 @@ class FoldModels:
 
 
 def out_of_row(problem: Problem, weight: Array | None = None, progress: Show = False) -> Expected:
-    """Each row by models of the other folds, which know its domain.
+    """Predict each row by models of the other folds, which include its domain.
 
     >>> x = np.linspace(0, 1, 100)[:, None]
     >>> zero = np.zeros(100, np.intp)
-    >>> found = out_of_row(Problem(x, 2 * x[:, 0], zero, 1, 0, np.ones(100)))
-    >>> bool(np.abs(found.value - 2 * x[:, 0]).max() < 0.01)
+    >>> expected = out_of_row(Problem(x, 2 * x[:, 0], zero, 1, 0, np.ones(100)))
+    >>> bool(np.abs(expected.value - 2 * x[:, 0]).max() < 0.01)
     True
     """
     return _expect(problem, problem.folds(), weight, levels=True, progress=progress, label="judging rows")
 
 
 def out_of_domain(problem: Problem, weight: Array | None = None, progress: Show = False) -> Expected | None:
-    """Each row by models of other domains; nothing to say of a single domain."""
+    """Predict each row by models of other domains; return None for a single domain."""
     if problem.n_domains < 2:
         return None
     fold = folds_by_group(problem.domain, min(FOLDS, problem.n_domains), problem.weight)
@@ -109,7 +109,7 @@ def out_of_domain(problem: Problem, weight: Array | None = None, progress: Show 
 def cross_fit(
     fit: Callable[[Places, int], Any], fold: Folds, rows: Places | None = None
 ) -> Iterator[tuple[Places, Any]]:
-    """Fit without each fold in turn, and yield the places of its rows with what was fitted without them.
+    """Fit without each fold in turn, and yield the positions of its rows with the models fitted without them.
 
     `fit(seen, f)` gets the places of the rows outside fold `f`: all of them, or those among `rows`, in their order.
 
@@ -128,7 +128,7 @@ def cross_predict(
     fold: Folds,
     rows: Places | None = None,
 ) -> Array:
-    """Predict every row by what was fitted without its fold; `predict(model, held)` gets the places of rows.
+    """Predict every row by models fitted without its fold; `predict(model, held)` gets the positions of rows.
 
     >>> y = np.array([1.0, 2.0, 3.0])
     >>> fold = np.array([0, 1, 1])
@@ -204,7 +204,7 @@ class _Fit:
         return Binned(bins, bins.transform(x))
 
     def __call__(self, seen: Places, _: int) -> tuple[list[Any], Array]:
-        """Return the learners fitted to the rows that are seen, and the level of every domain, if wanted."""
+        """Return the learners fitted to the training rows, and the level of every domain, if wanted."""
         problem = self.problem
         if len(seen) == 0:
             what = "different rows" if problem.unit is None else "units"
@@ -234,7 +234,7 @@ class _Fit:
 
 
 def stacked(parts: Array, y: NDArray[Any], weight: Array) -> Array:
-    """Shares of learners, none negative, together one, with the least squared error.
+    """Return the shares of learners in a stack: non-negative, of sum one, with the least squared error.
 
     >>> y = np.array([0.0, 1.0, 2.0, 3.0])
     >>> stacked(np.stack([y, -y]), y, np.ones(4)).round(6).tolist()
@@ -273,11 +273,11 @@ def squared_errors(y: NDArray[Any], value: Array) -> Array:
 
 
 def sample_by_domain(problem: Problem) -> NDArray[np.bool_]:
-    """At most 20,000 rows, as even over domains as they allow, chosen by what a row says, not where it stands.
+    """Sample at most 20,000 rows, as evenly over domains as possible, by the content of rows and not their position.
 
     >>> rows = np.arange(50_000.0)[:, None]
-    >>> some = Problem(rows, rows[:, 0], np.repeat([0, 1], [1_000, 49_000]), 2, 0, np.ones(50_000))
-    >>> np.bincount(some.domain[sample_by_domain(some)]).tolist()
+    >>> problem = Problem(rows, rows[:, 0], np.repeat([0, 1], [1_000, 49_000]), 2, 0, np.ones(50_000))
+    >>> np.bincount(problem.domain[sample_by_domain(problem)]).tolist()
     [1000, 19000]
     """
     n = len(problem.y)
@@ -289,9 +289,9 @@ def sample_by_domain(problem: Problem) -> NDArray[np.bool_]:
     below = np.cumsum(count) - count
     quota = (MOST_ROWS - below) // (len(count) - np.arange(len(count)))
     most = int(quota[np.argmax(count >= quota)]) if (count >= quota).any() else int(count[-1])
-    key = content((problem.X[some] for some in blocks(n)), salt=1)
+    key = content((problem.X[rows] for rows in blocks(n)), salt=1)
     order = np.lexsort((key, problem.domain, ~there))[: int(there.sum())]
     place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    kept = np.zeros(n, dtype=bool)
-    kept[order[place < most]] = True
-    return kept
+    mask = np.zeros(n, dtype=bool)
+    mask[order[place < most]] = True
+    return mask

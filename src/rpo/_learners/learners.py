@@ -1,7 +1,7 @@
-"""What residuals are taken from: a line, curves with boosted trees on what they leave, boosted trees, or any by name.
+"""Learners used to compute residuals: ridge, splines with boosted trees on their residuals, boosted trees.
 
-Trees and lines leave misfit at the edges of shifted domains that looks like noise. Curves that go on as lines where
-data end do not; trees find what curves miss.
+Trees and lines have misfit at the edges of shifted domains that looks like noise. Splines that continue linearly
+beyond the data have not; trees fit what the splines miss.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rpo._learners import NAMED
-from rpo._learners.bases import Basis, Binned, Coarse, Columns, chosen_products, linear_part, with_products
+from rpo._learners.bases import Basis, Binned, Coarse, Columns, append_products, choose_products, linear_part
 from rpo._mapped import blocks
 from rpo._stats.ridge import Array, Moments, Ridge, gcv_ridge, moments, ridge_of
 from rpo._stats.scale import between
@@ -67,7 +67,7 @@ class Additive(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         domains: NDArray[np.intp] | None = None,
         binned: Binned | None = None,
     ) -> Self:
-        """Fit curves, then products, then trees, these on the rows as `binned` if that is known."""
+        """Fit splines, then products, then trees; `binned` rows are used for trees."""
         x, target = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         self.n_features_in_ = x.shape[1]
@@ -78,7 +78,7 @@ class Additive(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         of = moments(columns, target, weight, domains, 1 if domains is None else int(domains.max()) + 1)
         first = ridge_of(of, 0.0 if domains is None else 1.0, least=HARDLY)
         left = target - columns.value(first.coef)
-        self.pairs_ = chosen_products(z, left if domains is None else within(left, domains, weight), weight)
+        self.pairs_ = choose_products(z, left if domains is None else subtract_means(left, domains, weight), weight)
         if len(self.pairs_):
             columns.add(self.pairs_)
             of = moments(columns, target, weight, domains, len(of.mass))
@@ -100,23 +100,23 @@ class Additive(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: ArrayLike, binned: Binned | None = None) -> Array:
-        """f(x), a block of rows at a time; never farther beyond the targets seen than they lie apart.
+        """Predict in blocks of rows. Clip predictions to the training range, extended by its width on both sides.
 
         Rows that are `binned` already are not binned again.
         """
         x = np.asarray(X, dtype=np.float64)
         value = np.empty(len(x))
-        for some in blocks(len(x)):
-            value[some] = linear_part(self.basis_, self.pairs_, self.basis_.standard(x[some]), self.line_)
+        for rows in blocks(len(x)):
+            value[rows] = linear_part(self.basis_, self.pairs_, self.basis_.standard(x[rows]), self.line_)
             if self.trees:
-                value[some] += predict_boosted(self.trees_, x[some], binned and binned.rows(some))
+                value[rows] += predict_boosted(self.trees_, x[rows], binned and binned.rows(rows))
         return np.clip(value, self.low_, self.high_)
 
 
-def within(values: Array, group: NDArray[np.intp], weight: Array | None) -> Array:
-    """Values less the mean of their group.
+def subtract_means(values: Array, group: NDArray[np.intp], weight: Array | None) -> Array:
+    """Subtract the mean of its group from each value.
 
-    >>> within(np.array([1.0, 3.0, 7.0]), np.array([0, 0, 1]), None).tolist()
+    >>> subtract_means(np.array([1.0, 3.0, 7.0]), np.array([0, 0, 1]), None).tolist()
     [-1.0, 1.0, 0.0]
     """
     w = np.ones(len(values)) if weight is None else weight
@@ -126,7 +126,7 @@ def within(values: Array, group: NDArray[np.intp], weight: Array | None) -> Arra
 def _with_offsets(
     of: Moments, columns: Columns, y: Array, weight: Array | None, domains: NDArray[np.intp]
 ) -> tuple[Ridge, Array]:
-    """A ridge on a basis, and the intercept of every domain, shrunk."""
+    """Fit a ridge on a basis, with a shrunk intercept for every domain."""
     w = np.ones(len(y)) if weight is None else weight
     number = len(of.mass)
     mass = np.bincount(domains, w, number)
@@ -152,7 +152,7 @@ def _with_offsets(
 
 
 def _scaler(columns: Array) -> StandardScaler:
-    """Brings columns to deviation one, but those that hardly a row tells."""
+    """Scale columns to unit variance, except nearly constant ones."""
     scaler = StandardScaler().fit(columns)
     scaler.scale_ = np.where(scaler.scale_ < HARDLY, 1.0, scaler.scale_)
     return scaler
@@ -170,23 +170,23 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.C = C
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Curves first, then the products that go along with what is left."""
+        """Fit splines first, then the products that correlate with their residuals."""
         x, label = np.asarray(X, dtype=np.float64), np.asarray(y)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         self.n_features_in_ = x.shape[1]
         self.classes_ = np.unique(label)
         self.basis_ = Basis().fit(x)
         z = self.basis_.standard(x)
-        columns = self.basis_.expanded(z)
+        columns = self.basis_.expand(z)
         self.scale_ = _scaler(columns)
         self.pairs_ = np.empty((0, 2), dtype=np.intp)
         self.logistic_ = self._logistic(columns, label, weight)
         if len(self.classes_) > MANY_CLASSES:  # what is left of one class says little of the others
             return self
         first = (label == self.classes_[-1]) - self.logistic_.predict_proba(self.scale_.transform(columns))[:, -1]
-        self.pairs_ = chosen_products(z, first, weight)
+        self.pairs_ = choose_products(z, first, weight)
         if len(self.pairs_):
-            columns = with_products(z, columns, self.pairs_)
+            columns = append_products(z, columns, self.pairs_)
             self.scale_ = _scaler(columns)
             self.logistic_ = self._logistic(columns, label, weight)
         return self
@@ -199,17 +199,17 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return model.fit(self.scale_.transform(columns), label, sample_weight=weight)
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """The probability of each class, a block of rows at a time."""
+        """Predict the probability of each class in blocks of rows."""
         x = np.asarray(X, dtype=np.float64)
         value = np.empty((len(x), len(self.classes_)))
-        for some in blocks(len(x)):
-            z = self.basis_.standard(x[some])
-            columns = with_products(z, self.basis_.expanded(z), self.pairs_)
-            value[some] = self.logistic_.predict_proba(self.scale_.transform(columns))
+        for rows in blocks(len(x)):
+            z = self.basis_.standard(x[rows])
+            columns = append_products(z, self.basis_.expand(z), self.pairs_)
+            value[rows] = self.logistic_.predict_proba(self.scale_.transform(columns))
         return value
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The likeliest class."""
+        """Predict the most likely class."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(1)])
 
 
@@ -221,13 +221,13 @@ def boosted(
     learning_rate: float = 0.1,
     seed: int = 0,
 ) -> Any:
-    """scikit-learn's boosted trees on coarse columns.
+    """Return scikit-learn's boosted trees on coarse columns.
 
     >>> bool(boosted().fit(np.arange(100.0)[:, None], np.arange(100.0)).predict([[90.0]])[0] > 80)
     True
     """
-    made = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
-    trees = made(
+    learner = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
+    trees = learner(
         max_iter=max_iter,
         max_leaf_nodes=max_leaf_nodes,
         learning_rate=learning_rate,
@@ -238,7 +238,7 @@ def boosted(
 
 
 def takes_bins(learner: Any) -> bool:
-    """Return whether a learner has trees that can be fitted to rows in bins.
+    """Return whether a learner has trees that can be fitted to binned rows.
 
     >>> takes_bins(boosted()), takes_bins(Additive()), takes_bins(Line())
     (True, True, False)
@@ -247,7 +247,7 @@ def takes_bins(learner: Any) -> bool:
 
 
 def shared_bins(models: Sequence[Any], x: Array) -> Binned | None:
-    """Return rows in the bins that several fitted models share; None where each has its own, or one alone has any.
+    """Return rows in the bins that several fitted models share; None if each has its own, or a single model has bins.
 
     >>> x = np.arange(40.0)[:, None]
     >>> bins = Coarse().fit(x)
@@ -257,7 +257,7 @@ def shared_bins(models: Sequence[Any], x: Array) -> Binned | None:
     """
     trees = [model.trees_ if isinstance(model, Additive) else model for model in models if takes_bins(model)]
     bins = [pipeline[0] for pipeline in trees]
-    if len(bins) < 2 or any(one is not bins[0] for one in bins):
+    if len(bins) < 2 or any(other is not bins[0] for other in bins):
         return None
     return Binned(bins[0], bins[0].transform(x))
 
@@ -268,7 +268,7 @@ def is_boosted(learner: Any) -> bool:
 
 
 def fit_boosted(trees: Any, x: Array, y: NDArray[Any], weight: Array | None, binned: Binned | None = None) -> Any:
-    """Fit `boosted()`, to rows in bins that are known or in bins of their own.
+    """Fit `boosted()` to binned rows, or to rows that are binned here.
 
     >>> x = np.arange(100.0)[:, None]
     >>> bins = Coarse().fit(x)
@@ -285,7 +285,7 @@ def fit_boosted(trees: Any, x: Array, y: NDArray[Any], weight: Array | None, bin
 
 
 def predict_boosted(trees: Any, x: Array, binned: Binned | None = None) -> Array:
-    """What `boosted()` says of rows, which may be in its bins already.
+    """Predict rows, which may be binned already, by a fitted `boosted()`.
 
     >>> x = np.arange(100.0)[:, None]
     >>> trees = boosted().fit(x, x[:, 0])
@@ -311,7 +311,7 @@ class Line(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: ArrayLike) -> Array:
-        """a + xb."""
+        """Predict a + xb."""
         return self.line_(np.asarray(X, dtype=np.float64))
 
 
@@ -332,7 +332,7 @@ class AnchorLine(Line):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, domains: ArrayLike | None = None
     ) -> Self:
-        """Fit the line; without `domains` there is one, and it is the plain one."""
+        """Fit the line; without `domains`, it is ridge regression."""
         if not self.gamma >= 0:
             raise InputError(f"gamma must be a non-negative number, got {self.gamma!r}")
         rows = np.column_stack([np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)])
@@ -350,14 +350,14 @@ class AnchorLine(Line):
 
 
 def logistic(solver: str = "newton-cholesky") -> Any:
-    """scikit-learn's logistic regression on standardised columns."""
+    """Return scikit-learn's logistic regression on standardised columns."""
     return make_pipeline(StandardScaler(), LogisticRegression(C=1.0, max_iter=200, tol=1e-3, solver=solver))
 
 
-def automatic(n_classes: int) -> list[Any]:
-    """The learners of `estimator="auto"`, from stiff to flexible; 0 classes are a regression.
+def make_automatic(n_classes: int) -> list[Any]:
+    """Return the learners of `estimator="auto"`, from stiff to flexible; 0 classes are a regression.
 
-    >>> [type(learner).__name__ for learner in automatic(0)]
+    >>> [type(learner).__name__ for learner in make_automatic(0)]
     ['Line', 'Additive', 'Pipeline']
     """
     few: dict[str, Any] = {"max_iter": TREES, "learning_rate": RATE}
@@ -369,7 +369,7 @@ def automatic(n_classes: int) -> list[Any]:
 
 
 def forest(leaf: int) -> ExtraTreesClassifier:
-    """A forest that tells all classes at once: boosting needs a tree for each class and step.
+    """Return a forest that predicts all classes at once; boosting needs a tree for each class and step.
 
     >>> forest(leaf=1).fit([[0.0], [1.0], [2.0]], [0, 1, 2]).predict([[2.0]]).tolist()
     [2]
@@ -377,10 +377,10 @@ def forest(leaf: int) -> ExtraTreesClassifier:
     return ExtraTreesClassifier(30, min_samples_leaf=leaf, random_state=0)
 
 
-def named(name: str, *, classes: bool, seed: int = 0, network: Factory | None = None) -> Any:
-    """Return an estimator by name: ours, or what the factory `network` makes of any other name.
+def get_learner(name: str, *, classes: bool, seed: int = 0, network: Factory | None = None) -> Any:
+    """Return an estimator by name; other names than ours are passed to the factory `network`.
 
-    >>> type(named("linear", classes=False)).__name__
+    >>> type(get_learner("linear", classes=False)).__name__
     'Line'
     """
     if name == "linear":

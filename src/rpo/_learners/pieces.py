@@ -1,6 +1,6 @@
-"""Curves and trees as tables over the places of columns: what they say of many rows, without a way through nodes.
+"""Fast prediction of many rows by splines and trees, from tables over the ranks of their values.
 
-Both give what the models give that they are made of, but for the last bits of a sum.
+Predictions equal those of the original models, except for the last bits of a sum.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ class Pieces:
 
     @classmethod
     def of(cls, basis: Basis, column: int, straight: float, curve: Array | None) -> "Pieces":
-        """Take a column's part of a line on a basis: constant beyond what is drawn in, straight beyond the knots."""
+        """Convert a column's part of a ridge on a basis: constant beyond the range of clipping, linear beyond knots."""
         mean, scale = float(basis.mean_[column]), float(basis.scale_[column])
         low, high = float(basis.low_[column]), float(basis.high_[column])
         knots, coef = np.zeros(1), np.array([[0.0], [straight], [0.0], [0.0]])
@@ -61,7 +61,7 @@ class Pieces:
         return Pieces(self.column, self.mean, right, self.begin[piece], np.ascontiguousarray(self.coef[:, piece]))
 
     def add(self, x: Array, place: NDArray[np.intp], total: Array, room: Array) -> None:
-        """Add its value at rows; there is room for as many numbers."""
+        """Add the value at rows to `total`; `room` is overwritten."""
         u = x - self.mean
         u -= np.take(self.begin, place, out=room, mode="clip")
         value = self.coef[3].take(place, mode="clip")
@@ -93,7 +93,7 @@ class Curves:
 
     @classmethod
     def of(cls, basis: Basis, pairs: NDArray[np.intp], coef: Array, intercept: float) -> "Curves":
-        """Take coefficients of the columns of a basis, and then of products."""
+        """Convert coefficients of the columns of a basis, followed by those of products."""
         d, curved = len(basis.mean_), np.flatnonzero(basis.curved_)
         own = len(coef) - len(pairs)
         of_curve = dict(zip(curved.tolist(), coef[d:own].reshape(len(curved), -1) if own > d else [], strict=False))
@@ -101,19 +101,19 @@ class Curves:
         return cls(float(intercept), pieces, basis, pairs, coef[own:])
 
     def cuts(self) -> Cuts:
-        """Return where its pieces meet."""
-        return [(one.column, one.cuts) for one in self.pieces]
+        """Return the cuts between pieces, by column."""
+        return [(piece.column, piece.cuts) for piece in self.pieces]
 
     def over(self, places: Mapping[int, Places]) -> "Curves":
         """Return the same with pieces for every place."""
-        made = tuple(one.over(places[one.column]) for one in self.pieces)
-        return Curves(self.intercept, made, self.basis, self.pairs, self.products)
+        pieces = tuple(piece.over(places[piece.column]) for piece in self.pieces)
+        return Curves(self.intercept, pieces, self.basis, self.pairs, self.products)
 
     def __call__(self, x: Array, codes: Codes) -> Array:
         """Predict rows, `(n, 1)`."""
         total, room = np.full(len(x), self.intercept), np.empty(len(x))
-        for one in self.pieces:
-            one.add(x[:, one.column], codes[one.column], total, room)
+        for piece in self.pieces:
+            piece.add(x[:, piece.column], codes[piece.column], total, room)
         z: dict[int, Array] = {}
         for (i, j), beta in zip(self.pairs.tolist(), self.products, strict=True):
             for k in (i, j):
@@ -129,7 +129,7 @@ class Curves:
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A split: rows with x ≤ `threshold` go on to the leaves of `left`."""
+    """A split: rows with x ≤ `threshold` go to the leaves of `left`."""
 
     tree: int
     column: int
@@ -140,7 +140,7 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """Boosted trees by bits: a row keeps, in every tree, the leaves that no split took from it; the first is its own.
+    """Boosted trees by bits: in every tree, the leaf of a row is the first that no split excludes.
 
     Every column says by its place alone which leaves its splits take away, of all trees at once (Lucchese et al.,
     QuickScorer: a fast algorithm to rank documents with additive ensembles of regression trees, SIGIR 2015).
@@ -156,7 +156,7 @@ class Trees:
 
     @classmethod
     def of(cls, model: Any, bins: Coarse) -> "Trees | None":
-        """Take scikit-learn's boosted trees, fitted to columns in bins; None of trees that cannot be laid out so."""
+        """Convert scikit-learn's boosted trees, fitted to columns in bins; return None if that is not possible."""
         trees = [tree.nodes for step in model._predictors for tree in step]
         most = max(int(tree["is_leaf"].sum()) for tree in trees)
         if most > 64 or any(tree["is_categorical"].any() for tree in trees):
@@ -169,7 +169,7 @@ class Trees:
         value, nodes = np.zeros((len(trees), most)), list[Node]()
         for t, tree in enumerate(trees):
             leaves: list[float] = []
-            nodes += _walked(tree, 0, t, bins, leaves)
+            nodes += _walk(tree, 0, t, bins, leaves)
             value[t, : len(leaves)] = leaves
         return cls(np.ravel(model._baseline_prediction).astype(np.float64), tuple(nodes), value)
 
@@ -183,22 +183,22 @@ class Trees:
         return next(word for word in WORDS if 8 * np.dtype(word).itemsize >= self.value.shape[1])
 
     def over(self, places: Mapping[int, Places]) -> "Trees":
-        """Return the same with what is kept at every place."""
+        """Return the same with the remaining leaves at every place."""
         whole = np.dtype(self.word).itemsize * len(self.value)
         width = -(-whole // 8) * 8 // np.dtype(self.word).itemsize
-        kept: dict[int, NDArray[Any]] = {}
+        tables: dict[int, NDArray[Any]] = {}
         for node in self.nodes:
             cuts = places[node.column].cuts
-            if node.column not in kept:
-                kept[node.column] = np.full((len(cuts), width), np.iinfo(self.word).max, dtype=self.word)
+            if node.column not in tables:
+                tables[node.column] = np.full((len(cuts), width), np.iinfo(self.word).max, dtype=self.word)
             beyond = slice(
                 int(np.searchsorted(cuts, node.threshold, side="right")) if node.threshold > -np.inf else 0, None
             )
             if node.threshold < np.inf:
-                kept[node.column][beyond, node.tree] &= self.word(
+                tables[node.column][beyond, node.tree] &= self.word(
                     ~np.uint64(node.left) & np.uint64(np.iinfo(self.word).max)
                 )
-        words = tuple((column, table.view(np.uint64)) for column, table in sorted(kept.items()))
+        words = tuple((column, table.view(np.uint64)) for column, table in sorted(tables.items()))
         return Trees(self.baseline, (), self.value, words)
 
     def __call__(self, x: Array, codes: Codes) -> Array:
@@ -206,35 +206,35 @@ class Trees:
         n, (trees, leaves), outputs = len(x), self.value.shape, len(self.baseline)
         left = np.full((n, -(-np.dtype(self.word).itemsize * trees // 8)), np.uint64(2**64 - 1))
         room = np.empty_like(left)
-        for column, kept in self.kept:
-            np.bitwise_and(left, np.take(kept, codes[column], axis=0, out=room, mode="clip"), out=left)
+        for column, table in self.kept:
+            np.bitwise_and(left, np.take(table, codes[column], axis=0, out=room, mode="clip"), out=left)
         bits = left.view(self.word)[:, :trees]
         below = bits - self.word(1)
         np.bitwise_and(below, ~bits, out=below)  # ones below the lowest that is left
         place = np.bitwise_count(below) + np.arange(0, trees * leaves, leaves)
-        said = self.value.ravel().take(place, mode="clip")
-        return np.asarray(said.reshape(n, -1, outputs).sum(1) + self.baseline)
+        value = self.value.ravel().take(place, mode="clip")
+        return np.asarray(value.reshape(n, -1, outputs).sum(1) + self.baseline)
 
 
-def _walked(tree: Any, at: int, number: int, bins: Coarse, leaves: list[float]) -> Iterator[Node]:
+def _walk(tree: Any, at: int, number: int, bins: Coarse, leaves: list[float]) -> Iterator[Node]:
     """Return the splits below a node; add the values of its leaves from left to right."""
     node = tree[at]
     if node["is_leaf"]:
         leaves.append(float(node["value"]))
         return
     first = len(leaves)
-    yield from _walked(tree, int(node["left"]), number, bins, leaves)
+    yield from _walk(tree, int(node["left"]), number, bins, leaves)
     mine = (1 << len(leaves)) - (1 << first)
     column = int(node["feature_idx"])
-    yield Node(number, column, _unbinned(bins, column, float(node["num_threshold"])), mine)
-    yield from _walked(tree, int(node["right"]), number, bins, leaves)
+    yield Node(number, column, _find_threshold(bins, column, float(node["num_threshold"])), mine)
+    yield from _walk(tree, int(node["right"]), number, bins, leaves)
 
 
-def _unbinned(bins: Coarse, column: int, threshold: float) -> float:
+def _find_threshold(bins: Coarse, column: int, threshold: float) -> float:
     """Return the largest number whose bin has a mean of at most the threshold.
 
     >>> bins = Coarse(bins=2).fit(np.array([[1.0], [2.0], [3.0], [5.0]]))
-    >>> bool(bins.edges_[0] > _unbinned(bins, 0, 2.0) > 2)
+    >>> bool(bins.edges_[0] > _find_threshold(bins, 0, 2.0) > 2)
     True
     """
     edges, means = bins.edges_[column], bins.means_[column]
@@ -247,9 +247,9 @@ def _unbinned(bins: Coarse, column: int, threshold: float) -> float:
 
 
 def all_cuts(parts: Sequence[Any]) -> dict[int, Places]:
-    """Return the places of every column that some of the parts looks at."""
+    """Return the places of every column that a part uses."""
     cuts: dict[int, list[Array]] = {}
     for part in parts:
-        for column, some in part.cuts():
-            cuts.setdefault(column, []).append(some)
-    return {column: Places.of(np.concatenate(some)) for column, some in sorted(cuts.items())}
+        for column, values in part.cuts():
+            cuts.setdefault(column, []).append(values)
+    return {column: Places.of(np.concatenate(values)) for column, values in sorted(cuts.items())}

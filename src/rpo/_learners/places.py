@@ -1,4 +1,4 @@
-"""Where a number stands among sorted cuts, without a search: the cell of a grid says it but for a step or two."""
+"""The rank of a number among sorted cuts, from the cell of a grid and a step or two instead of a search."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ MOST_STEPS = 6  # from which on a search takes no longer
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """#{c : c < x} for sorted cuts c: those in cells before that of x, and a step for every cut of its own cell.
+    """#{c : c < x} for sorted cuts c: those in cells before that of x, and a step for every cut in the same cell.
 
     Finding the cell is monotone whatever the rounding, so that the place is exact.
 
@@ -32,12 +32,12 @@ class Places:
 
     @classmethod
     def of(cls, cuts: Array) -> "Places":
-        """Take cuts in any order."""
-        some = np.unique(cuts[np.isfinite(cuts)])
-        span = float(some[-1] - some[0]) if len(some) else 0.0
-        low, per = (float(some[0]) if len(some) else 0.0), (CELLS - 1) / span if 1e-300 < span < np.inf else 0.0
-        count = np.bincount(_cell(some, low, per), minlength=CELLS)
-        return cls(np.append(some, np.inf), low, per, np.cumsum(count) - count, int(count.max(initial=0)))
+        """Build the grid of cuts in any order."""
+        values = np.unique(cuts[np.isfinite(cuts)])
+        span = float(values[-1] - values[0]) if len(values) else 0.0
+        low, per = (float(values[0]) if len(values) else 0.0), (CELLS - 1) / span if 1e-300 < span < np.inf else 0.0
+        count = np.bincount(_cell(values, low, per), minlength=CELLS)
+        return cls(np.append(values, np.inf), low, per, np.cumsum(count) - count, int(count.max(initial=0)))
 
     def __call__(self, x: Array) -> NDArray[np.intp]:
         """Return the place of each number; none may be NaN."""
@@ -51,7 +51,7 @@ class Places:
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """The same of hashes among sorted ones: these are even, so that their first bits are the grid.
+    """The rank of a hash among sorted hashes: these are uniform, so that their first bits are the grid.
 
     >>> Ranks.of(np.array([5, 2**63], dtype=np.uint64))(np.array([5, 6, 2**64 - 1], dtype=np.uint64)).tolist()
     [0, 1, 2]
@@ -64,14 +64,14 @@ class Ranks:
 
     @classmethod
     def of(cls, known: NDArray[np.uint64]) -> "Ranks":
-        """Take hashes that are sorted, each once."""
+        """Build the grid of sorted, unique hashes."""
         bits = max(1, len(known).bit_length())
         shift = np.uint64(64 - bits)
         first = np.searchsorted(known, np.arange(2**bits, dtype=np.uint64) << shift)
         return cls(known, shift, first, int(np.diff(first, append=len(known)).max()))
 
     def __call__(self, given: NDArray[np.uint64]) -> NDArray[np.intp]:
-        """Return how many of the known are below each."""
+        """Return the number of known hashes below each."""
         rank = self.first.take((given >> self.shift).astype(np.intp))
         for _ in range(self.steps):
             rank += (self.known.take(rank, mode="clip") < given) & (rank < len(self.known))

@@ -1,4 +1,4 @@
-"""What a Quality estimator can be made of: named learners, any estimator, and the stack of "auto"."""
+"""The learners of a Quality estimator: by name, any estimator, or the stack of "auto"."""
 
 import warnings
 from collections.abc import Mapping
@@ -19,11 +19,11 @@ from rpo._learners.learners import (
     Additive,
     AdditiveClassifier,
     Factory,
-    automatic,
     boosted,
     fit_boosted,
+    get_learner,
     is_boosted,
-    named,
+    make_automatic,
     predict_boosted,
 )
 from rpo._stats.ridge import Array
@@ -44,7 +44,7 @@ Learners = Mapping[str, Any]
 def learners_of(
     estimator: Any, *, classes: bool, rows: int, seed: int, network: Factory | None = None
 ) -> dict[str, Any]:
-    """The learners of an estimator by name: several for "auto", else one.
+    """Return the learners of an estimator by name: several for "auto", otherwise one.
 
     Where LightGBM is installed (`pip install rpo[trees]`), its trees take the place of scikit-learn's larger ones.
 
@@ -66,7 +66,7 @@ def learners_of(
                 n_estimators=TREES, min_samples_leaf=max(SMALLEST_LEAF, rows // LEAVES), random_state=seed
             ),
         }
-    return {estimator: named(estimator, classes=classes, seed=seed, network=network)}
+    return {estimator: get_learner(estimator, classes=classes, seed=seed, network=network)}
 
 
 def make_learners(estimator: Any, n_classes: int) -> list[Any]:
@@ -77,7 +77,7 @@ def make_learners(estimator: Any, n_classes: int) -> list[Any]:
     """
     classes = n_classes > 0
     if isinstance(estimator, str):
-        return automatic(n_classes) if estimator == "auto" else [named(estimator, classes=classes)]
+        return make_automatic(n_classes) if estimator == "auto" else [get_learner(estimator, classes=classes)]
     _check_estimator(estimator)
     if is_classifier(estimator) != classes:
         kind, other = ("categorical", "classifier") if classes else ("numeric", "regressor")
@@ -86,25 +86,25 @@ def make_learners(estimator: Any, n_classes: int) -> list[Any]:
 
 
 def linear(classes: bool) -> Any:
-    """A line, or logistic regression."""
-    return named("linear", classes=classes)
+    """Return ridge or logistic regression."""
+    return get_learner("linear", classes=classes)
 
 
 def trees(classes: bool, seed: int) -> Any:
-    """Boosted trees as scikit-learn sets them."""
-    return named("trees", classes=classes, seed=seed)
+    """Return boosted trees with scikit-learn's defaults."""
+    return get_learner("trees", classes=classes, seed=seed)
 
 
 def lightgbm(classes: bool, seed: int) -> Any:
-    """LightGBM's boosted trees as it sets them, in one thread, so that their number changes nothing."""
+    """Return LightGBM's boosted trees with its defaults; one thread, because their number changes results."""
     import lightgbm
 
-    made = lightgbm.LGBMClassifier if classes else lightgbm.LGBMRegressor
-    return made(random_state=seed, n_jobs=1, deterministic=True, force_col_wise=True, verbosity=-1)
+    learner = lightgbm.LGBMClassifier if classes else lightgbm.LGBMRegressor
+    return learner(random_state=seed, n_jobs=1, deterministic=True, force_col_wise=True, verbosity=-1)
 
 
 def constant(classes: bool) -> Any:
-    """The mean, or the shares of the classes."""
+    """Return a learner that predicts the mean, or the shares of the classes."""
     return DummyClassifier(strategy="prior") if classes else DummyRegressor()
 
 
@@ -143,21 +143,21 @@ def fit_learner(
     classes = is_classifier(learner)
     if classes and (y == y[0]).all():
         return constant(True).fit(X, y)
-    model, weight, given = clone(learner), varying(weight), dict[str, Any]()
+    model, weight, options = clone(learner), varying(weight), dict[str, Any]()
     if binned is not None and is_boosted(model):
         return fit_boosted(model, X, y, weight, binned)
     if has_fit_parameter(model, "domains") and not isinstance(model, Additive):  # its own are intercepts
-        given["domains"] = domain
+        options["domains"] = domain
     if weight is not None:
         if name := weight_name(model):
-            given[name] = weight
+            options[name] = weight
         elif seed is not None:
-            drawn = resampled(weight, seed)
+            drawn = resample(weight, seed)
             if classes and len(np.unique(y[drawn])) < len(np.unique(y)):  # every class stays
                 drawn = np.concatenate([drawn, np.unique(y, return_index=True)[1]])
             X, y = X[drawn], y[drawn]
-            given = {key: value[drawn] for key, value in given.items()}
-    return model.fit(X, y, **given)
+            options = {key: value[drawn] for key, value in options.items()}
+    return model.fit(X, y, **options)
 
 
 def varying(weight: Array | None) -> Array | None:
@@ -170,7 +170,7 @@ def varying(weight: Array | None) -> Array | None:
 
 
 def weight_name(model: Any) -> str | None:
-    """What `fit` calls the weights of rows; None if it takes none.
+    """Return the name of `fit`'s argument for the weights of rows; None if it has none.
 
     >>> weight_name(linear(False)), weight_name(linear(True))
     ('sample_weight', 'logisticregression__sample_weight')
@@ -182,7 +182,7 @@ def weight_name(model: Any) -> str | None:
 
 
 def warn_without_weights(learners: Learners) -> None:
-    """Say which learners get rows drawn by their weight."""
+    """Warn of learners without weights, whose rows are resampled by weight."""
     for name, learner in learners.items():
         if weight_name(learner) is None:
             warnings.warn(
@@ -190,10 +190,10 @@ def warn_without_weights(learners: Learners) -> None:
             )
 
 
-def resampled(weight: Array, seed: int) -> NDArray[np.intp]:
-    """As many rows as there are, drawn by their weight.
+def resample(weight: Array, seed: int) -> NDArray[np.intp]:
+    """Draw as many rows as there are, with replacement, with probabilities proportional to weight.
 
-    >>> resampled(np.array([0.0, 1.0]), 0).tolist()
+    >>> resample(np.array([0.0, 1.0]), 0).tolist()
     [1, 1]
     """
     return np.random.default_rng(seed).choice(len(weight), len(weight), p=weight / weight.sum())
@@ -225,6 +225,6 @@ class Stack:
     """0 for a regression."""
 
     def outputs(self, X: Array) -> Array:
-        """Numbers, or probabilities."""
-        made = [self.shares[name] * outputs(part, X, self.n_classes) for name, part in self.parts.items()]
-        return np.asarray(np.sum(made, axis=0))
+        """Predict numbers, or probabilities."""
+        values = [self.shares[name] * outputs(part, X, self.n_classes) for name, part in self.parts.items()]
+        return np.asarray(np.sum(values, axis=0))

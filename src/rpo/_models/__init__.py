@@ -1,4 +1,4 @@
-"""Estimators that judge their data first, and decide by held-out domains what to do about it. No torch."""
+"""Estimators that judge their data first, and choose remedies by held-out domains. No torch."""
 
 from rpo._models.model_files import load
 from rpo._models.quality_estimators import QualityClassifier, QualityRegressor

@@ -1,4 +1,4 @@
-"""A few labels of a new domain: its own offset and slope, shrunk by the spread seen between training domains."""
+"""Adapting a model to a new domain by a few labels: offset and slope, shrunk by their variance between domains."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ LEAST = 1e-6  # probability: below, log odds say how sure a model is of itself, 
 
 @dataclass(frozen=True, eq=False)
 class Adaptation:
-    """What a domain's labelled rows made of a model: f + u₀ + u₁(f − centre)/spread, or log odds with u."""
+    """A model adapted to a domain by labelled rows: f + u₀ + u₁(f − centre)/spread, or log odds with u."""
 
     effect: Array
     centre: float
@@ -25,18 +25,18 @@ class Adaptation:
     rows: int
 
     def __call__(self, value: Array) -> Array:
-        """What the model says, moved to the domain."""
+        """Move the model's predictions to the domain."""
         if value.ndim == 2:
             return moved(log_odds(value), self.effect)
         return np.asarray(value + design_of(value, self.centre, self.spread) @ self.effect)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """To be saved."""
+        """Return the arrays to save."""
         return {"effect": self.effect, "place": np.array([self.centre, self.spread]), "rows": np.array([self.rows])}
 
     @classmethod
     def read(cls, arrays: Mapping[str, NDArray[Any]], classes: int) -> Self:
-        """What was saved; a ValueError or KeyError if anything is off."""
+        """Restore an adaptation from saved arrays; raise ValueError or KeyError if they are not valid."""
         effect, place, rows = (np.asarray(arrays[name]) for name in ("effect", "place", "rows"))
         if effect.shape != (classes + 1 if classes else 2,) or place.shape != (2,) or rows.shape != (1,):
             raise ValueError("the adaptation has the wrong shape")
@@ -48,31 +48,31 @@ class Adaptation:
 
 
 def effects_of(reference: Reference) -> Effects:
-    """How domains differ from the model, by those that were held out."""
+    """Estimate how domains differ from the model, from those that were held out."""
     if reference.classes:
         label = reference.target.astype(np.intp)
         return class_effects(log_odds(reference.value), label, reference.count, reference.domain)
-    centre, spread = centred(reference)
+    centre, spread = centre_of(reference)
     design = design_of(reference.value, centre, spread)
     return number_effects(design, reference.residual, reference.count / reference.scale**2, reference.domain)
 
 
-def adapted(
+def adapt_to_labels(
     reference: Reference, effects: Effects, value: Array, target: NDArray[Any], scale: Array, weight: Array
 ) -> Adaptation:
-    """A domain's own offset and slope by some of its rows; `scale` is the local noise of each."""
+    """Estimate offset and slope of a domain from labelled rows; `scale` is the local noise of each."""
     if reference.classes:
         effect, _ = class_effect(effects, log_odds(value), target, weight)
         return Adaptation(effect, 0.0, 1.0, len(target))
-    centre, spread = centred(reference)
+    centre, spread = centre_of(reference)
     z, r, w = design_of(value, centre, spread), target - value, weight / scale**2
     own = float(w @ (r - np.average(r, weights=w)) ** 2)
     noise = (KNOWN * effects.noise + own) / (KNOWN + max(float(weight.sum()) - 1, 0))
     return Adaptation(number_effect(Effects(effects.variance, noise), z, r, w), centre, spread, len(target))
 
 
-def adapted_reference(reference: Reference, effects: Effects, rows: int) -> Reference:
-    """Held-out domains, each moved by as many of its rows as the new one was: what is left of them tells how well.
+def adapt_reference(reference: Reference, effects: Effects, rows: int) -> Reference:
+    """Adapt each held-out domain by as many rows as the new one; return the other rows, which show the remaining error.
 
     Domains that have no more rows than that are left out.
     """
@@ -84,22 +84,22 @@ def adapted_reference(reference: Reference, effects: Effects, rows: int) -> Refe
         if len(every) <= rows:
             continue
         order = rng.permutation(every)
-        some, others = order[:rows], np.sort(order[rows:])
-        given = reference.value[some], reference.target[some].astype(kind), reference.scale[some]
-        move = adapted(reference, effects, *given, reference.count[some])
+        own, others = order[:rows], np.sort(order[rows:])
+        labelled = reference.value[own], reference.target[own].astype(kind), reference.scale[own]
+        move = adapt_to_labels(reference, effects, *labelled, reference.count[own])
         value[others], left[others] = move(reference.value[others]), True
     cut = {name: getattr(reference, name)[left] for name in ("domain", "target", "scale", "count")}
     return replace(reference, value=value[left], **cut)
 
 
-def centred(reference: Reference) -> tuple[float, float]:
-    """Where predictions lie, and how far apart."""
+def centre_of(reference: Reference) -> tuple[float, float]:
+    """Return mean and standard deviation of the predictions, the latter one if zero."""
     spread = float(reference.value.std())
     return float(reference.value.mean()), spread if spread > 0 else 1.0
 
 
 def log_odds(probability: Array) -> Array:
-    """log p, less its mean over classes; probabilities near zero are taken for one in a million.
+    """Compute log p minus its mean over classes; probabilities are at least one in a million.
 
     >>> log_odds(np.array([[0.5, 0.5]])).tolist()
     [[0.0, 0.0]]
@@ -109,7 +109,7 @@ def log_odds(probability: Array) -> Array:
 
 
 def design_of(value: Array, centre: float, spread: float) -> Array:
-    """Offset and slope as columns, `(n, 2)`.
+    """Return the columns of offset and slope, `(n, 2)`.
 
     >>> design_of(np.array([3.0]), 1.0, 2.0).tolist()
     [[1.0, 1.0]]

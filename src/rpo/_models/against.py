@@ -1,4 +1,4 @@
-"""One new domain beside those that a model was fitted on: shift of its columns, distance, and how well it is served."""
+"""Comparison of a new domain with those that a model was fitted on: shift of columns, distance, error of the model."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,15 +39,15 @@ class DomainCheck:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """The training domains of a fitted model, as new ones are held against them."""
+    """The training domains of a fitted model, for comparison with new ones."""
 
     estimator: Any
 
     @property
     def reference(self) -> Reference:
         """What these domains showed when they were held out."""
-        found: Reference = self.estimator.reference_
-        return found
+        value: Reference = self.estimator.reference_
+        return value
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -86,11 +86,11 @@ class Training:
         )
 
 
-def against(training: Training, name: str, new: NewDomain, lacking: list[str]) -> DomainCheck:
+def compare_domain(training: Training, name: str, new: NewDomain, lacking: list[str]) -> DomainCheck:
     """Compare a new domain with the training domains; `lacking` names columns that its table does not have."""
     reference = training.reference
     number = len(reference.rows)
-    found = shift(
+    shifts = shift(
         np.hstack([reference.mean, reference.spread]),
         np.maximum(reference.counts[reference.place], 1e-9),
         np.concatenate([new.mean, new.spread]),
@@ -98,11 +98,11 @@ def against(training: Training, name: str, new: NewDomain, lacking: list[str]) -
         np.concatenate([reference.within, reference.within / 2]),
     )
     can = number >= FEWEST
-    p = conformal_p(found.score, found.others) if can else np.nan
+    p = conformal_p(shifts.score, shifts.others) if can else np.nan
     outside = new.outside
-    columns = _columns(training, found, new, name)
+    columns = _columns(training, shifts, new, name)
     far, distances = _distances(training, new, name)
-    expected, to_expect = _expected(training, far)
+    expected, to_expect = _expect(training, far)
     row: dict[str, Any] = {
         "domain": name,
         "rows": int(new.rows),
@@ -116,15 +116,15 @@ def against(training: Training, name: str, new: NewDomain, lacking: list[str]) -
     }
     words = []
     most = float(reference.outside.max(initial=0.0)) if can else 0.0
-    unusual = can and p <= _mark(UNUSUAL, len(found.others))
-    beyond = outside > max(MUCH_OUTSIDE, most) or (can and unusual and found.score > 2 * found.others.max())
+    unusual = can and p <= _mark(UNUSUAL, len(shifts.others))
+    beyond = outside > max(MUCH_OUTSIDE, most) or (can and unusual and shifts.score > 2 * shifts.others.max())
     verdict = 2 if beyond else 1 if unusual or lacking or outside > max(UNUSUAL, most) else 0
-    words += _shift_words(columns, p, found, outside, can, lacking)
+    words += _shift_words(columns, p, shifts, outside, can, lacking)
     words.append(f"Of the training domains it resembles {distances['training domain'].iloc[0]!r} most. {to_expect}")
     if new.served is not None:
-        more, said, bad = _served(reference, new.served)
+        more, lines, bad = _compare_errors(reference, new.served)
         row |= more
-        words += said
+        words += lines
         verdict = max(verdict, int(bad))
     row["verdict"] = VERDICTS[verdict]
     return DomainCheck(row, tuple(words), columns, distances)
@@ -135,19 +135,20 @@ def _mark(share: float, domains: int) -> float:
     return max(share, 1 / (domains + 1)) + 1e-9
 
 
-def _columns(training: Training, found: Shift, new: NewDomain, name: str) -> pd.DataFrame:
+def _columns(training: Training, shifts: Shift, new: NewDomain, name: str) -> pd.DataFrame:
     """Return z of level, spread and relation to other columns by column, with gaps and unseen categories."""
     reference, origin = training.reference, training.origin
     p = len(origin)
-    parts = {"level": found.z[:p], "spread": found.z[len(found.z) // 2 :][:p]}
+    parts = {"level": shifts.z[:p], "spread": shifts.z[len(shifts.z) // 2 :][:p]}
     if reference.beside.size:
-        half = len(found.z) // 2
+        half = len(shifts.z) // 2
         with np.errstate(invalid="ignore"):
             parts["relation"] = np.where(
-                np.abs(found.z[p:half]) >= np.abs(found.z[half + p :]), found.z[p:half], found.z[half + p :]
+                np.abs(shifts.z[p:half]) >= np.abs(shifts.z[half + p :]), shifts.z[p:half], shifts.z[half + p :]
             )
     # What the column among all that stands out least by chance would reach in one ordinary domain of ten.
-    crit = np.sort(found.others)[::-1][max(int(UNUSUAL * (len(found.others) + 1)) - 1, 0)] if len(found.others) else 0.0
+    others = np.sort(shifts.others)[::-1]
+    crit = others[max(int(UNUSUAL * (len(others) + 1)) - 1, 0)] if len(others) else 0.0
     mark = max(float(crit), 1e-9)
     first = np.searchsorted(origin, np.arange(len(training.columns)))
     largest = {key: _largest(values, first) for key, values in parts.items()}
@@ -186,47 +187,47 @@ def _distances(training: Training, new: NewDomain, name: str) -> tuple[float, pd
     here = new.mean[: len(deviation)] / np.where(deviation > 0, deviation, np.inf)
     d = np.sqrt(((training.places - here) ** 2).mean(1))
     order = np.argsort(d, kind="stable")
-    found = {"domain": name, "training domain": training.names[order], "distance": d[order]}
-    return float(d[order[0]]), pd.DataFrame(found)
+    columns = {"domain": name, "training domain": training.names[order], "distance": d[order]}
+    return float(d[order[0]]), pd.DataFrame(columns)
 
 
-def _expected(training: Training, far: float) -> tuple[float, str]:
+def _expect(training: Training, far: float) -> tuple[float, str]:
     """Return the error of held-out domains about as far from the nearest other one, and a sentence about it."""
     reference, number = training.reference, len(training.places)
     error, rows = reference.error[reference.place], reference.rows[reference.place]
 
-    def mean(some: NDArray[np.intp]) -> tuple[float, str]:
-        value = float(rows[some] @ error[some] / rows[some].sum())
+    def mean(near: NDArray[np.intp]) -> tuple[float, str]:
+        value = float(rows[near] @ error[near] / rows[near].sum())
         value = value if reference.classes else float(np.sqrt(value))
         return value, f"{_measure(reference)} of about {value:.3g}"
 
     if number <= FEWEST:
         value, words = mean(np.arange(number))
         return value, f"Expect a {words}, as in the held-out domains."
-    some = np.argsort(np.abs(training.nearest - far), kind="stable")[: max(FEWEST, round(FIFTH * number))]
-    value, words = mean(some)
+    near = np.argsort(np.abs(training.nearest - far), kind="stable")[: max(FEWEST, round(FIFTH * number))]
+    value, words = mean(near)
     if far > training.nearest.max():
-        had = f"that was the error in the {len(some)} held-out domains furthest from the others"
+        had = f"that was the error in the {len(near)} held-out domains furthest from the others"
         return value, f"Expect a {words} or more: {had}, and this one is further away."
-    return value, f"Expect a {words}, as in the {len(some)} held-out domains that are about as far from the others."
+    return value, f"Expect a {words}, as in the {len(near)} held-out domains that are about as far from the others."
 
 
 def _shift_words(
-    columns: pd.DataFrame, p: float, found: Shift, outside: float, can: bool, lacking: list[str]
+    columns: pd.DataFrame, p: float, shifts: Shift, outside: float, can: bool, lacking: list[str]
 ) -> list[str]:
     words = []
     if not can:
         words.append("Cannot tell how much domains usually differ: there are fewer than three training domains.")
     else:
-        as_far = round(p * (len(found.others) + 1)) - 1
-        said = "none" if as_far == 0 else f"{as_far}"
+        as_far = round(p * (len(shifts.others) + 1)) - 1
+        count = "none" if as_far == 0 else f"{as_far}"
         differ = "differs" if as_far < 2 else "differ"
         words.append(
-            f"Of {len(found.others)} training domains, {said} {differ} from the others as much as "
+            f"Of {len(shifts.others)} training domains, {count} {differ} from the others as much as "
             f"this one does (p = {p_text(p)})."
         )
         shifted = columns[columns["shifted"]]
-        if len(shifted) and p <= _mark(UNUSUAL, len(found.others)):
+        if len(shifted) and p <= _mark(UNUSUAL, len(shifts.others)):
             words.append(
                 f"Columns that stand out: {few([_column_words(row) for _, row in shifted.iterrows()], MOST_NAMED)}."
             )
@@ -258,7 +259,7 @@ def _column_words(row: "pd.Series[Any]") -> str:
     return f"{row['column']} (the frequencies of its categories differ)"
 
 
-def _served(reference: Reference, served: Served) -> tuple[dict[str, Any], list[str], bool]:
+def _compare_errors(reference: Reference, served: Served) -> tuple[dict[str, Any], list[str], bool]:
     """Compare the error on rows with a target with that of held-out domains; return whether it is unusually large."""
     known = Served(reference.rows, reference.error, reference.wild, reference.reach, reference.along)
     new, others = trouble(known, served), trouble(known, known)
@@ -276,11 +277,10 @@ def _served(reference: Reference, served: Served) -> tuple[dict[str, Any], list[
     tell = bool(new.certainty[0] >= needed)
     figures |= {"p error": p_error, "p": p, "can tell": tell}
     worse = number - (round(p_error * (number + 1)) - 1)
-    said = (
+    words = [
         f"Its {_measure(reference)} is {error:.3g}: allowing for its size, worse than in {worse} of {number} "
         f"held-out domains (p = {p_text(p_error)})."
-    )
-    words = [said]
+    ]
     bad = p <= mark
     if bad and conformal_p(float(new.relation[0]), others.relation) < p_error:
         words.append(

@@ -1,4 +1,4 @@
-"""A new table, in memory or in parts, against the domains that a model was fitted on: can the model be trusted?"""
+"""Check whether a model can be trusted on a new table, in memory or in parts, by comparison with training domains."""
 
 import os
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ from rpo._judging.measuring import target_of, values_of
 from rpo._judging.sums import Sums, added
 from rpo._learners import NAMED
 from rpo._models import QualityClassifier, QualityRegressor
-from rpo._models.against import VERDICTS, DomainCheck, Training, Verdict, against
+from rpo._models.against import VERDICTS, DomainCheck, Training, Verdict, compare_domain
 from rpo._models.new_domains import outputs_of
 from rpo._models.new_sums import NewRows, new_domains, new_sums, rows_of_frame
-from rpo._models.table_model import TableModel, completed, lacking_words
+from rpo._models.table_model import TableModel, add_missing, lacking_words
 from rpo._public import public
 from rpo._stats.ridge import Array
 from rpo._table.batches import filled, known, places
@@ -35,7 +35,7 @@ MOST_NAMED = 4
 @public
 @dataclass(frozen=True, eq=False)
 class Check:
-    """What a model makes of new domains.
+    """The result of checking a model on new domains.
 
     `domains` has a row for each domain of the table, `columns` one for each of its columns in each domain, `distances`
     one for each training domain. `summary` says it in sentences, `notes` what was missing or unseen in the table.
@@ -101,16 +101,16 @@ def check(
     check_model(estimator)
     if len(frame) == 0:
         raise InputError("the table has no rows")
-    given, notes = completed(frame, estimator.columns_)
+    full, notes = add_missing(frame, estimator.columns_)
     where = np.full(len(frame), NEW) if domain is None else _labels(frame, domain, "domain")
     y = None if target is None else _target(frame, target, estimator)
     if y is not None and not (there := ~np.isnan(y)).any():
         y = None
     elif y is not None and not there.all():
         notes.append(f"{int((~there).sum()):,} rows have no target: only their columns are checked")
-    X = numbers(given, estimator.columns_)
+    X = numbers(full, estimator.columns_)
     lacking = [column.name for column in estimator.columns_ if column.name not in frame.columns]
-    rows = rows_of_frame(estimator.columns_, given, X, outputs_of(estimator, X), y)
+    rows = rows_of_frame(estimator.columns_, full, X, outputs_of(estimator, X), y)
     names, code = np.unique(where, return_inverse=True)
     sums = new_sums(estimator.reference_, estimator.columns_, rows, code, len(names))
     return _check_of(estimator, names.tolist(), sums, lacking, notes)
@@ -145,7 +145,7 @@ class Checking:
         columns, there = self.estimator.columns_, batch.schema.names
         values = values_of(batch, columns)
         every = np.ones(batch.num_rows, dtype=bool)
-        gone = [~known(batch.column(one.name)) if one.name in there else every for one in columns]
+        gone = [~known(batch.column(column.name)) if column.name in there else every for column in columns]
         X = filled(values, columns)
         y = None if self.target is None else target_of(batch, self.target, self.classes, other=-1)[0]
         return NewRows.of(columns, values, gone, X, outputs_of(self.estimator, X), y)
@@ -192,13 +192,13 @@ def check_model(estimator: Any) -> None:
 
 def _check_of(estimator: Any, names: list[str], sums: Sums, lacking: list[str], notes: list[str]) -> Check:
     """Return what a fitted model makes of new domains, from the sums of their rows."""
-    training, new, made = Training(estimator), new_domains(estimator.reference_, sums), list[DomainCheck]()
+    training, new, checks = Training(estimator), new_domains(estimator.reference_, sums), list[DomainCheck]()
     with Bar(len(names), "checking") as bar:
-        for name, one in zip(names, new, strict=True):
-            made.append(against(training, str(name), one, lacking))
+        for name, domain in zip(names, new, strict=True):
+            checks.append(compare_domain(training, str(name), domain, lacking))
             bar.advance()
-    order = sorted(range(len(made)), key=lambda k: (-VERDICTS.index(made[k].figures["verdict"]), k))
-    parts = [made[k] for k in order]
+    order = sorted(range(len(checks)), key=lambda k: (-VERDICTS.index(checks[k].figures["verdict"]), k))
+    parts = [checks[k] for k in order]
     return Check(
         verdict=parts[0].figures["verdict"],
         summary=_summary(parts, len(estimator.domains_)),
@@ -219,9 +219,9 @@ def _summary(parts: list[DomainCheck], domains: int) -> tuple[str, ...]:
         head = f"{name} ({row['rows']:,} rows): {row['verdict']}."
         seen = ["It is a training domain, so this result is too favourable."] if row["seen"] else []
         return (head, *parts[0].words, *seen)
-    count = {one: sum(part.figures["verdict"] == one for part in parts) for one in reversed(VERDICTS)}
-    said = ", ".join(f"{number} {one}" for one, number in count.items() if number)
-    lines = [f"{len(parts)} domains: {said} (the model was fitted to {domains})."]
+    count = {verdict: sum(part.figures["verdict"] == verdict for part in parts) for verdict in reversed(VERDICTS)}
+    counts = ", ".join(f"{number} {verdict}" for verdict, number in count.items() if number)
+    lines = [f"{len(parts)} domains: {counts} (the model was fitted to {domains})."]
     for part in parts[:MOST_NAMED]:
         row = part.figures
         if row["verdict"] != "as usual":
@@ -231,30 +231,30 @@ def _summary(parts: list[DomainCheck], domains: int) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _labels(frame: pd.DataFrame, given: Any, what: str) -> NDArray[Any]:
-    if isinstance(given, str):
-        if given not in frame.columns:
-            raise InputError(f"the table has no column {given!r} ({what}=)")
-        given = frame[given]
-    values = as_text(pd.Series(np.asarray(given)))
+def _labels(frame: pd.DataFrame, labels: Any, what: str) -> NDArray[Any]:
+    if isinstance(labels, str):
+        if labels not in frame.columns:
+            raise InputError(f"the table has no column {labels!r} ({what}=)")
+        labels = frame[labels]
+    values = as_text(pd.Series(np.asarray(labels)))
     if len(values) != len(frame):
         raise InputError(f"{what} has {len(values)} values, but the table has {len(frame)} rows")
     return values.to_numpy(dtype=str)
 
 
-def _target(frame: pd.DataFrame, given: Any, estimator: Any) -> Array:
+def _target(frame: pd.DataFrame, target: Any, estimator: Any) -> Array:
     """Return numbers, or places of classes (−1 for one that no training row has); NaN where there is none."""
-    if isinstance(given, str):
-        if given not in frame.columns:
-            raise InputError(f"the table has no column {given!r} (target=)")
-        given = frame[given]
-    values = pd.Series(np.asarray(given))
+    if isinstance(target, str):
+        if target not in frame.columns:
+            raise InputError(f"the table has no column {target!r} (target=)")
+        target = frame[target]
+    values = pd.Series(np.asarray(target))
     if len(values) != len(frame):
         raise InputError(f"target has {len(values)} values, but the table has {len(frame)} rows")
     gone = values.isna().to_numpy()
     if estimator.reference_.classes:
         places: Mapping[str, int] = {name: k for k, name in enumerate(as_text(pd.Series(estimator.classes_)))}
-        return np.where(gone, np.nan, as_text(values).map(lambda one: places.get(one, -1)).to_numpy(np.float64))
+        return np.where(gone, np.nan, as_text(values).map(lambda label: places.get(label, -1)).to_numpy(np.float64))
     y = typed(values, Column(name="target", kind="number"))
     bad = (np.isnan(y) & ~gone) | np.isinf(y)
     if bad.any():

@@ -1,4 +1,4 @@
-"""Held-out domains decide: errors of candidates on domains that a model did not see, shares of learners, vetoes."""
+"""Decisions by held-out domains: errors of candidates on them, shares of learners, vetoes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -36,7 +36,7 @@ FEWEST = 4  # domains that can veto: fewer share what is wrong with them too eas
 
 @dataclass(frozen=True)
 class Candidate:
-    """What may be done about the data: rows weighted or not, flagged features used or not."""
+    """A choice of remedies: rows weighted or not, flagged features used or not."""
 
     weights: bool
     screen: bool
@@ -53,7 +53,7 @@ PLAIN = Candidate(False, False)
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Rows, folds of whole domains, and what the judgement says of the rows of every fold's training part."""
+    """Rows, folds of whole domains, and the weights of the training rows of every fold."""
 
     problem: Problem
     fold: Folds
@@ -70,12 +70,12 @@ class Trial:
     """What was computed before."""
 
     def columns(self, candidate: Candidate) -> NDArray[np.intp]:
-        """The features that a candidate uses."""
+        """Return the features that a candidate uses."""
         every = np.arange(self.problem.X.shape[1])
         return np.delete(every, self.flagged) if candidate.screen else every
 
     def held_out(self, learners: Learners, candidate: Candidate, bar: Bar | None = None) -> dict[str, Array]:
-        """Of every learner what it says of each row, fitted without the row's domain."""
+        """Predict each row by every learner, fitted without the row's domain."""
         problem, columns = self.problem, self.columns(candidate)
         shape = (len(problem.y), problem.n_classes) if problem.n_classes else (len(problem.y),)
         new = {name: learner for name, learner in learners.items() if (candidate, name) not in self.known}
@@ -97,43 +97,43 @@ class Trial:
                 self.known[candidate, name][held] = outputs(model, X, problem.n_classes)
         return {name: self.known[candidate, name] for name in learners}
 
-    def shares(self, found: Mapping[str, Array], rows: NDArray[np.intp] | None = None) -> Array:
-        """The share of each learner by what they say of held-out domains; noisy rows count less."""
+    def shares(self, predictions: Mapping[str, Array], rows: NDArray[np.intp] | None = None) -> Array:
+        """Compute the share of each learner from predictions for held-out domains, with less weight for noisy rows."""
         counts = self.problem.weight * self.class_weight * self.weight
-        some = np.arange(len(counts)) if rows is None else rows
-        return stacked(np.stack([value[some] for value in found.values()]), self.problem.y[some], counts[some])
+        place = np.arange(len(counts)) if rows is None else rows
+        return stacked(np.stack([value[place] for value in predictions.values()]), self.problem.y[place], counts[place])
 
-    def mixed(self, found: Mapping[str, Array]) -> Array:
-        """The stack of learners, the shares of every fold's rows by the other folds."""
-        every = np.stack(list(found.values()))
+    def mix(self, predictions: Mapping[str, Array]) -> Array:
+        """Combine the predictions of learners, with shares from the other folds for the rows of each fold."""
+        every = np.stack(list(predictions.values()))
         if len(every) == 1:
             return np.asarray(every[0])
         return cross_predict(
-            lambda seen, _: self.shares(found, seen),
+            lambda seen, _: self.shares(predictions, seen),
             lambda share, held: np.asarray(np.tensordot(share, every[:, held], 1)),
             self.fold,
         )
 
-    def squared(self, value: Array) -> Array:
+    def squared_errors(self, value: Array) -> Array:
         """Return the squared errors of rows; for classes Brier's."""
         return squared_errors(self.problem.y, value)
 
     def by_domain(self, value: Array, *, trusted: bool) -> tuple[Array, Array]:
-        """The mean squared error of each domain, and what the domain counts; of a single domain, those of the folds."""
+        """Compute the mean squared error and the weight of each domain; of each fold if there is a single domain."""
         group = self.problem.domain if self.problem.n_domains > 1 else self.fold
         counts = self.problem.weight * (self.weight if trusted else 1.0)
         mass = np.asarray(np.bincount(group, counts), dtype=np.float64)
-        return np.bincount(group, counts * self.squared(value)) / np.maximum(mass, 1e-300), mass
+        return np.bincount(group, counts * self.squared_errors(value)) / np.maximum(mass, 1e-300), mass
 
     def surely_worse(self, value: Array, reference: Array) -> float:
         """Return the p of predictions being no worse than others, domains counting by their trusted rows."""
         (error, mass), (other, _) = self.by_domain(value, trusted=True), self.by_domain(reference, trusted=True)
         return paired_p_value(error, other, mass)
 
-    def least_error(self, found: Mapping[str, Array]) -> float:
-        """The smallest root mean squared error of any learner on held-out domains, every row counted in full."""
-        errors = [float(np.sqrt(np.average(self.squared(v), weights=self.problem.weight))) for v in found.values()]
-        return min(errors)
+    def least_error(self, predictions: Mapping[str, Array]) -> float:
+        """Return the smallest root mean squared error of any learner on held-out domains; all rows have full weight."""
+        errors = [np.average(self.squared_errors(value), weights=self.problem.weight) for value in predictions.values()]
+        return float(np.sqrt(min(errors)))
 
 
 def paired_p_value(error: Array, reference: Array, mass: Array) -> float:
@@ -163,7 +163,7 @@ def paired_p_value(error: Array, reference: Array, mass: Array) -> float:
 def trial_of(
     problem: Problem, quality: Quality | None, flagged: tuple[int, ...], class_weight: Array, seed: int
 ) -> Trial:
-    """Folds of domains (of rows by their content where there is one domain only) and the weights within each."""
+    """Divide domains into folds (rows by their content if there is one domain only), with weights for each fold."""
     if problem.n_domains > 1:
         fold = folds_by_group(problem.domain, min(FOLDS, problem.n_domains))
     else:
@@ -177,7 +177,7 @@ def trial_of(
 
 
 def _weight_without(problem: Problem, quality: Quality, flagged: tuple[int, ...], seen: NDArray[np.bool_]) -> Array:
-    """Weights by what the other rows say of noise: residuals of the judgement, levels and shrinkage from them alone.
+    """Compute weights from the noise of the rows in `seen`; levels and shrinkage are estimated from these alone.
 
     A judgement of its own in every fold would cost more than all else; the residuals are out of row already.
     """
@@ -190,8 +190,8 @@ def _weight_without(problem: Problem, quality: Quality, flagged: tuple[int, ...]
         n_domains=len(used),
         weight=problem.weight[seen],
     )
-    said = Expected(quality.expected.value[seen], quality.expected.plain[seen], quality.expected.shares)
-    noise = noise_of(part, said)
+    expected = Expected(quality.expected.value[seen], quality.expected.plain[seen], quality.expected.shares)
+    noise = noise_of(part, expected)
     if isinstance(noise, NumberNoise):
         noise = replace(noise, misfit=quality.misfit)
     label = quality.assigned.labels[seen]
@@ -200,21 +200,21 @@ def _weight_without(problem: Problem, quality: Quality, flagged: tuple[int, ...]
     return weight
 
 
-def permuted(weight: Array, domain: NDArray[np.intp], stratum: NDArray[np.intp], seed: int) -> Array:
-    """The weights of cells, dealt to other cells: as many rows count less, but others.
+def permute(weight: Array, domain: NDArray[np.intp], stratum: NDArray[np.intp], seed: int) -> Array:
+    """Permute the weights of cells: as many rows as before have less weight, but others.
 
     >>> zero = np.zeros(4, np.intp)
-    >>> sorted(permuted(np.array([1.0, 0.5, 0.2, 0.1]), zero, np.arange(4), 0).tolist())
+    >>> sorted(permute(np.array([1.0, 0.5, 0.2, 0.1]), zero, np.arange(4), 0).tolist())
     [0.1, 0.2, 0.5, 1.0]
     """
     _, first, cell = np.unique(domain * (stratum.max() + 1) + stratum, return_index=True, return_inverse=True)
     return np.asarray(np.random.default_rng(seed).permutation(weight[first])[cell])
 
 
-def decided(
+def decide(
     trial: Trial, learners: Learners, weights: str, screen: str, bar: Bar | None = None
 ) -> tuple[Candidate, pd.DataFrame]:
-    """The candidate to go with, and the table of all: what the judgement asks for unless held-out domains veto it.
+    """Choose the remedies of the judgement, unless held-out domains veto them; return the candidate and a table of all.
 
     Candidates are never asked to be better: of weights that are right, held-out domains often cannot tell.
     """
@@ -226,39 +226,44 @@ def decided(
     ]
     if len(every) == 1:
         return PLAIN, _table(trial, {})
-    found = {one: trial.held_out(learners, one, bar) for one in every}
-    value = {one: trial.mixed(parts) for one, parts in found.items()}
-    p = {one: trial.surely_worse(value[one], value[PLAIN]) for one in every}
-    all_rows = {one: trial.least_error(parts) for one, parts in found.items()}
+    predictions = {candidate: trial.held_out(learners, candidate, bar) for candidate in every}
+    value = {candidate: trial.mix(parts) for candidate, parts in predictions.items()}
+    p = {candidate: trial.surely_worse(value[candidate], value[PLAIN]) for candidate in every}
+    all_rows = {candidate: trial.least_error(parts) for candidate, parts in predictions.items()}
     empty = _nothing_left(trial, value)
-    veto = {one: _veto(one, p[one], all_rows, trial.problem.n_domains, empty) for one in every}
+    veto = {candidate: _veto(candidate, p[candidate], all_rows, trial.problem.n_domains, empty) for candidate in every}
 
-    def go(one: Candidate, asked: str) -> bool:
-        return one in veto and (asked == "on" or not veto[one])
+    def go(candidate: Candidate, option: str) -> bool:
+        return candidate in veto and (option == "on" or not veto[candidate])
 
     chosen = Candidate(go(Candidate(True, False), weights), go(Candidate(False, True), screen))
     if chosen == Candidate(True, True) and "on" not in (weights, screen) and veto[chosen]:
-        chosen = min((Candidate(True, False), Candidate(False, True)), key=lambda one: value_error(trial, value[one]))
-    shown = {one: {**(found[one] if len(learners) > 1 else {}), "quality": value[one]} for one in every}
+        single = (Candidate(True, False), Candidate(False, True))
+        chosen = min(single, key=lambda candidate: value_error(trial, value[candidate]))
+    several = len(learners) > 1
+    shown = {
+        candidate: {**(predictions[candidate] if several else {}), "quality": stack}
+        for candidate, stack in value.items()
+    }
     table = _table(trial, shown)
-    of = [one for one, parts in shown.items() for _ in parts]
-    table["p_worse"] = [p[one] for one in of]
-    table["chosen"] = [one == chosen for one in of]
-    table["why"] = [_why(one, chosen, veto[one], weights, screen) for one in of]
+    of = [candidate for candidate, parts in shown.items() for _ in parts]
+    table["p_worse"] = [p[candidate] for candidate in of]
+    table["chosen"] = [candidate == chosen for candidate in of]
+    table["why"] = [_why(candidate, chosen, veto[candidate], weights, screen) for candidate in of]
     return chosen, table
 
 
 def _nothing_left(trial: Trial, value: Mapping[Candidate, Array]) -> bool:
-    """Whether models beat the mean (or the shares of the classes) on held-out domains with flagged features only."""
+    """Return whether models need flagged features to beat the mean (of classes, their shares) on held-out domains."""
     mean = trial.held_out({"mean": constant(trial.problem.n_classes > 0)}, PLAIN)["mean"]
     bound = NOTHING_LEFT * value_error(trial, mean)
-    with_them = [value_error(trial, said) < bound for one, said in value.items() if not one.screen]
-    without = [value_error(trial, said) < bound for one, said in value.items() if one.screen]
+    with_them = [value_error(trial, stack) < bound for candidate, stack in value.items() if not candidate.screen]
+    without = [value_error(trial, stack) < bound for candidate, stack in value.items() if candidate.screen]
     return any(with_them) and not any(without)
 
 
-def _veto(one: Candidate, p: float, all_rows: Mapping[Candidate, float], domains: int, empty: bool) -> str:
-    """Why held-out domains are against a candidate; empty if they are not.
+def _veto(candidate: Candidate, p: float, all_rows: Mapping[Candidate, float], domains: int, empty: bool) -> str:
+    """Return why held-out domains veto a candidate; empty if they do not.
 
     A feature that carries the target stays, however few domains say so: one without which errors are ten times as
     large, or (`empty`) without which nothing is left that beats the mean. Noise is as large for any model: if rows that
@@ -267,48 +272,48 @@ def _veto(one: Candidate, p: float, all_rows: Mapping[Candidate, float], domains
     """
     if p < SURE:
         return "significantly worse on held-out domains"
-    if one.screen and all_rows[one] > CARRIES * all_rows[Candidate(one.weights, False)]:
+    if candidate.screen and all_rows[candidate] > CARRIES * all_rows[Candidate(candidate.weights, False)]:
         return "the error on held-out domains is more than ten times as large without these features"
-    if one.screen and empty:
+    if candidate.screen and empty:
         return "without these features, no model is better than the mean on held-out domains"
-    plain = all_rows[Candidate(False, one.screen)]
-    if one.weights and domains >= FEWEST and all_rows[one] > MUCH * plain:
-        return (
-            f"{100 * (all_rows[one] / plain - 1):.0f} % worse on held-out domains if all of their rows have full weight"
-        )
+    plain = all_rows[Candidate(False, candidate.screen)]
+    if candidate.weights and domains >= FEWEST and all_rows[candidate] > MUCH * plain:
+        worse = 100 * (all_rows[candidate] / plain - 1)
+        return f"{worse:.0f} % worse on held-out domains if all of their rows have full weight"
     return ""
 
 
 def value_error(trial: Trial, value: Array) -> float:
-    """The root mean squared error on held-out domains, noisy rows counting less."""
+    """Compute the root mean squared error on held-out domains, with less weight for noisy rows."""
     error, mass = trial.by_domain(value, trusted=True)
     return float(np.sqrt(mass @ error / mass.sum()))
 
 
-def _why(one: Candidate, chosen: Candidate, veto: str, weights: str, screen: str) -> str:
-    asked = [word for word, used, how in (("weights", one.weights, weights), ("screen", one.screen, screen)) if used]
-    forced = [word for word in asked if {"weights": weights, "screen": screen}[word] == "on"]
-    if one == chosen:
-        if one == PLAIN:
+def _why(candidate: Candidate, chosen: Candidate, veto: str, weights: str, screen: str) -> str:
+    remedies = (("weights", candidate.weights, weights), ("screen", candidate.screen, screen))
+    forced = [name for name, used, option in remedies if used and option == "on"]
+    if candidate == chosen:
+        if candidate == PLAIN:
             return "all other candidates were vetoed"
         return f"requested by {' and '.join(forced)}='on'" if forced else "not vetoed by held-out domains"
-    if one == PLAIN:
+    if candidate == PLAIN:
         return "baseline for the other candidates"
     return f"vetoed: {veto}" if veto else "another candidate was preferred"
 
 
-def _table(trial: Trial, found: Mapping[Candidate, Mapping[str, Array]]) -> pd.DataFrame:
+def _table(trial: Trial, predictions: Mapping[Candidate, Mapping[str, Array]]) -> pd.DataFrame:
     rows = [
-        {"candidate": one.name, "learner": name, **figures(trial, value, trusted=True)}
-        for one, parts in found.items()
+        {"candidate": candidate.name, "learner": name, **figures(trial, value, trusted=True)}
+        for candidate, parts in predictions.items()
         for name, value in parts.items()
     ]
     return pd.DataFrame(rows, columns=["candidate", "learner", "error", "spread", "worst", "worst_domain"])
 
 
 def figures(trial: Trial, value: Array, *, trusted: bool) -> dict[str, float | int]:
-    """√ of the mean squared error of all rows (for classes Brier's score), its spread over domains, the worst domain.
+    """Compute the error of all rows, its standard deviation over domains, and the worst domain.
 
+    Errors are roots of mean squared errors, for classes Brier's score.
     Domains of fewer than five rows count for the mean alone.
     """
     error, mass = trial.by_domain(value, trusted=trusted)

@@ -1,4 +1,4 @@
-"""Intervals and sets of classes that hold on a domain never seen, by what held-out domains showed."""
+"""Intervals, and sets of classes, with coverage on unseen domains, from the errors on held-out domains."""
 
 from typing import Any, Literal, get_args
 
@@ -20,13 +20,13 @@ LEVELS = (0.5, 0.8, 0.9, 0.95)
 
 
 def max_level(reference: Reference, *, trusted: bool = False) -> float:
-    """E/(E + 1): no higher level can be promised of a domain never seen; noisy domains count less if `trusted`."""
+    """Return the highest level possible for an unseen domain, E/(E + 1); noisy domains count less if `trusted`."""
     number = float(_trust(reference)[np.unique(reference.units)].sum()) if trusted else len(np.unique(reference.units))
     return number / (number + 1)
 
 
 def half_width(reference: Reference, level: float, *, trusted: bool = False) -> float:
-    """The conformal quantile of |y − f|/σ(x), or of 1 − p_y for classes, over held-out domains."""
+    """Compute the conformal quantile of |y − f|/σ(x), or of 1 − p_y for classes, over held-out domains."""
     units = reference.units
     mass = row_mass(units, reference.count, _trust(reference) if trusted else None)
     if reference.classes:
@@ -38,7 +38,7 @@ def half_width(reference: Reference, level: float, *, trusted: bool = False) -> 
 
 
 def model_widths(reference: Reference, effects: Effects, design: Array, scale: Array, level: float) -> Array:
-    r"""t_ν √(zᵀTz + σ²s²) of every row: domains as normal draws about the model, rows about their domain.
+    r"""Compute the half widths of intervals by a normal model of domains: t_ν √(zᵀTz + σ²s²) for every row.
 
     z is the row's `design`, s its local noise; ν by Satterthwaite, E degrees of freedom for T and n − E for σ².
     """
@@ -49,17 +49,17 @@ def model_widths(reference: Reference, effects: Effects, design: Array, scale: A
 
 
 def mean_probabilities(log_odds: Array, effects: Effects) -> Array:
-    """Probabilities averaged over domains that are normal draws about the model."""
+    """Average probabilities over domains drawn normally about the model."""
     draws = np.random.default_rng(0).normal(size=(DRAWS // 2, len(effects.variance)))
     value = np.zeros_like(log_odds)
     for u in np.concatenate([draws, -draws]) * np.sqrt(effects.variance):
-        for some in blocks(len(log_odds)):
-            value[some] += moved(log_odds[some], u) / DRAWS
+        for rows in blocks(len(log_odds)):
+            value[rows] += moved(log_odds[rows], u) / DRAWS
     return value
 
 
 def smallest_sets(probability: Array, level: float) -> NDArray[np.bool_]:
-    """For every row the likeliest classes whose probabilities reach the level together, `(n, C)`.
+    """Return for every row the most likely classes whose probabilities sum to the level, `(n, C)`.
 
     >>> smallest_sets(np.array([[0.6, 0.3, 0.1]]), 0.8).tolist()
     [[True, True, False]]
@@ -91,12 +91,12 @@ def check_level(reference: Reference, level: float, method: How, *, trusted: boo
 
 
 def _trust(reference: Reference) -> Array:
-    """By unit, what the judgement leaves of it."""
+    """Return the mean weight of each unit by the judgement."""
     return reference.trust if len(reference.rows) > 1 else np.ones(len(reference.domain))
 
 
 def coverage(model: Any) -> pd.DataFrame:
-    """What intervals (for classes, sets) of a fitted Quality model held of each training domain not counted in them.
+    """Compute the coverage of intervals (for classes, sets) of a fitted Quality model on held-out training domains.
 
     Over all domains `covered` is at least the level, whatever the domains: that is what the interval is made for.
     `lowest`, the least of any domain, is what a new domain may meet; `lowest_domain` names it. Levels that all domains
@@ -137,7 +137,7 @@ def coverage(model: Any) -> pd.DataFrame:
 
 
 def _scores(reference: Reference) -> Array:
-    """|y − f|/σ(x) of every row, or 1 − p_y for classes."""
+    """Compute |y − f|/σ(x) of every row, or 1 − p_y for classes."""
     if reference.classes:
         label = reference.target.astype(np.intp)
         return np.asarray(1 - reference.value[np.arange(len(label)), label])

@@ -1,4 +1,4 @@
-"""How large errors are where a row lies, from held-out domains, so that intervals are wider where rows are noisier."""
+"""The size of errors by features, estimated on held-out domains, so that intervals are wider where rows are noisier."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class LocalNoise:
     trees: Any
 
     def __call__(self, X: Array, value: Array) -> Array:
-        """σ of rows and what the model says of them; never beyond what training rows had."""
+        """Compute σ of rows and their predictions, clipped to the range of training rows."""
         if self.power == 0:
             return np.ones(len(X))
         return self._scale(self.trees.predict(np.column_stack([X, value])))
@@ -44,13 +44,13 @@ class LocalNoise:
         return np.asarray(np.exp(self.power * (np.clip(log, self.low, self.high) - self.centre)))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """To be saved."""
+        """Return the arrays to save."""
         trees = {} if self.power == 0 else add_prefix("noise", self.trees.arrays())
         return {"noise": np.array([self.power, self.centre, self.low, self.high]), **trees}
 
     @classmethod
     def read(cls, arrays: Mapping[str, NDArray[Any]], inputs: int) -> Self:
-        """What was saved; a ValueError or KeyError if anything is off."""
+        """Restore local noise from saved arrays; raise ValueError or KeyError if they are not valid."""
         numbers = np.asarray(arrays["noise"])
         if numbers.shape != (4,) or numbers.dtype.kind != "f" or not np.isfinite(numbers).all():
             raise ValueError("the local noise is not four finite numbers")
@@ -68,23 +68,23 @@ FLAT = LocalNoise(0.0, 0.0, 0.0, 0.0, None)
 def local_noise(
     X: Array, error: Array, weight: Array, domain: NDArray[np.intp], fold: Folds
 ) -> tuple[Array, LocalNoise]:
-    """σ of every row from the other folds, and σ of rows to come; flat unless held-out domains are better described.
+    """Estimate σ of every row from the other folds, and σ(x) for new rows; constant unless held-out domains fit better.
 
     `weight` is what the judgement leaves of a row: noisy rows do not tell where errors are large. A scale is taken if
     it describes the errors of held-out domains surely better, and none of the intervals would be wider for it.
     """
-    one = np.ones(len(error))
+    constant = np.ones(len(error))
     if len(error) < FEWEST or (fold == fold[0]).all() or not error.any():
-        return one, FLAT
+        return constant, FLAT
     log = np.log(np.maximum(error, max(np.quantile(error, FLOOR), 1e-12 * error.max())))
 
     def fit_trees(seen: NDArray[np.intp], _: int) -> Any:
         return fit_learner(TREES, X[seen], log[seen], weight[seen], domain[seen])
 
     guess = cross_predict(fit_trees, lambda trees, held: trees.predict(X[held]), fold)
-    low, high = (float(one) for one in np.quantile(guess, [0.01, 0.99]))
+    low, high = (float(end) for end in np.quantile(guess, [0.01, 0.99]))
     centre = float(np.average(np.clip(guess, low, high), weights=weight))
-    best, power = _misfit(error, one, domain), 0.0
+    best, power = _misfit(error, constant, domain), 0.0
     plain = best
     for tried in POWERS:
         fit = _misfit(error, LocalNoise(tried, centre, low, high, None)._scale(guess), domain)
@@ -94,24 +94,24 @@ def local_noise(
     mass = row_mass(domain, np.ones(len(error)))
     sure = power > 0 and gain.mean() > SURE * gain.std(ddof=1) / np.sqrt(len(gain))
     scale = LocalNoise(power, centre, low, high, None)._scale(guess)
-    if not sure or any(_width(error, scale, mass, level) > _width(error, one, mass, level) for level in LEVELS):
-        return one, FLAT
+    if not sure or any(_width(error, scale, mass, level) > _width(error, constant, mass, level) for level in LEVELS):
+        return constant, FLAT
     trees = fit_learner(TREES, X, log, weight, domain)
     # As it will come back from a folder: intervals are then the same to the last bit.
     return scale, LocalNoise(power, centre, low, high, BinnedBoosted.convert(trees))
 
 
 def _misfit(error: Array, scale: Array, domain: NDArray[np.intp]) -> Array:
-    """log(bσ_i) + |r_i|/(bσ_i), averaged within each domain: what Laplace's law says of errors of that scale."""
+    """Compute the negative log likelihood of Laplace's law in each domain, the mean of log(bσ_i) + |r_i|/(bσ_i)."""
     rows = np.bincount(domain)
-    some = rows > 0
+    present = rows > 0
     relative = error / scale
-    b = float((np.bincount(domain, relative)[some] / rows[some]).mean())
+    b = float((np.bincount(domain, relative)[present] / rows[present]).mean())
     fit = np.log(b * scale) + relative / b
-    return np.asarray(np.bincount(domain, fit)[some] / rows[some])
+    return np.asarray(np.bincount(domain, fit)[present] / rows[present])
 
 
 def _width(error: Array, scale: Array, mass: Array, level: float) -> float:
-    """The mean width of intervals, domains counting alike; nothing to compare where no level is possible."""
+    """Compute the mean width of intervals, with equal weight for domains; zero if the level is not possible."""
     q = conformal_quantile(error / scale, mass, level)
     return float(q * (mass @ scale)) if np.isfinite(q) else 0.0

@@ -183,7 +183,7 @@ def _restore(card: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], networ
     restore_labels(model, card["labels"], LABELS)
     for name in FRAMES:
         setattr(model, name, decode_frame(card["tables"][name]))
-    model.kept_ = _read_kept(arrays, len(model.features_))
+    model.kept_ = _read_columns(arrays, len(model.features_))
     classes = len(getattr(model, "classes_", ()))
     if (classes >= 2) != isinstance(model, QualityClassifier) or len(np.unique(model.domains_.astype(str))) == 0:
         raise ValueError("the classes or domains are not valid")
@@ -195,13 +195,13 @@ def _restore(card: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], networ
     return model
 
 
-def _read_kept(arrays: Mapping[str, NDArray[Any]], features: int) -> NDArray[np.intp]:
-    kept = np.asarray(arrays["kept"])
-    if kept.dtype != np.int64 or kept.ndim != 1 or (np.diff(kept) <= 0).any():
+def _read_columns(arrays: Mapping[str, NDArray[Any]], features: int) -> NDArray[np.intp]:
+    columns = np.asarray(arrays["kept"])
+    if columns.dtype != np.int64 or columns.ndim != 1 or (np.diff(columns) <= 0).any():
         raise ValueError("the kept features are not valid")
-    if len(kept) == 0 or kept[0] < 0 or kept[-1] >= features:
+    if len(columns) == 0 or columns[0] < 0 or columns[-1] >= features:
         raise ValueError("the kept features do not match the columns")
-    return kept.astype(np.intp)
+    return columns.astype(np.intp)
 
 
 def _restore_learners(model: Quality, saved: list[Any], arrays: Mapping[str, NDArray[Any]], network: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a fitted Quality model offers for domains never seen: intervals, and adapting to a few of their labels."""
+"""Methods of a fitted Quality model for unseen domains: intervals, and adapting to a few of their labels."""
 
 import warnings
 from copy import copy
@@ -10,7 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
-from rpo._models.adapting import Adaptation, adapted, adapted_reference, centred, design_of, effects_of, log_odds
+from rpo._models.adapting import (
+    Adaptation,
+    adapt_reference,
+    adapt_to_labels,
+    centre_of,
+    design_of,
+    effects_of,
+    log_odds,
+)
 from rpo._models.intervals import (
     How,
     check_level,
@@ -28,12 +36,12 @@ from rpo.exceptions import InputError
 
 
 def outputs_of(model: Any, numbers: Array) -> Array:
-    """What a fitted model says of rows whose columns are numbers already, `(n,)` or `(n, C)`."""
+    """Predict rows whose columns are numbers already, `(n,)` or `(n, C)`."""
     return np.asarray(model._raw(numbers[:, model.kept_]))
 
 
 class NewDomains:
-    """Mixed into both Quality models."""
+    """Mixin of both Quality models for unseen domains."""
 
     reference_: Reference
     adaptation_: Adaptation | None = None
@@ -87,22 +95,22 @@ class NewDomains:
             return np.asarray(inside)
         scale = self.reference_.noise(values, raw)
         if method == "model":
-            design = design_of(value, *centred(self.reference_))
+            design = design_of(value, *centre_of(self.reference_))
             reach = model_widths(self.reference_, self._effects(), design, scale, level)
         else:
             reach = half_width(held_out, level, trusted=trusted) * scale
         return np.column_stack([value - reach, value + reach])
 
     def _held_out(self) -> Reference:
-        """Held-out domains; of an adapted model, each moved by as many of its own rows."""
+        """Return the held-out domains; those of an adapted model are adapted by as many of their own rows."""
         if self.adaptation_ is None:
             return self.reference_
         if self._known_moved is None:
-            self._known_moved = adapted_reference(self.reference_, self._effects(), self.adaptation_.rows)
+            self._known_moved = adapt_reference(self.reference_, self._effects(), self.adaptation_.rows)
         return self._known_moved
 
     def _effects(self) -> Effects:
-        """How domains differ from the model; computed when first asked for."""
+        """Estimate how domains differ from the model, once."""
         if self._known_effects is None:
             self._known_effects = effects_of(self.reference_)
         return self._known_effects
@@ -136,21 +144,21 @@ class NewDomains:
             )
         if len(self.reference_.rows) < 2:
             raise InputError("the model was fitted to one domain: adapt needs a model of at least two")
-        values, given = self._features(X), column_or_1d(y, warn=True)
-        check_consistent_length(values, given)
+        values, labels = self._features(X), column_or_1d(y, warn=True)
+        check_consistent_length(values, labels)
         weight = np.asarray(_check_sample_weight(sample_weight, values, dtype=np.float64, ensure_non_negative=True))
-        if pd.isna(given).any():
+        if pd.isna(labels).any():
             raise InputError(
-                f"y is missing in {int(pd.isna(given).sum())} of {len(given)} rows: pass labelled rows only"
+                f"y is missing in {int(pd.isna(labels).sum())} of {len(labels)} rows: pass labelled rows only"
             )
         used = weight > 0
         if not used.any():
             raise InputError("sample_weight is zero in every row: at least one must be positive")
-        values, target, weight = values[used], self._places(given[used]), weight[used]
+        values, target, weight = values[used], self._places(labels[used]), weight[used]
         raw = self._raw(values)
         moved = copy(self)
         scale = self.reference_.noise(values, raw)
-        moved.adaptation_ = adapted(self.reference_, self._effects(), raw, target, scale, weight)
+        moved.adaptation_ = adapt_to_labels(self.reference_, self._effects(), raw, target, scale, weight)
         if len(target) >= self.own_rows_:
             warnings.warn(
                 f"a model fitted to this domain alone may do better with {len(target)} labelled rows (in training "

@@ -1,4 +1,4 @@
-"""New domains as sums over their rows: all that a check needs of them, however many rows there are."""
+"""Sums over the rows of new domains: sufficient for a check, however many rows there are."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from rpo._table.columns import Column, names_of, typed
 
 @dataclass(frozen=True, eq=False)
 class NewRows:
-    """Rows of a new table: columns as numbers, what the model says, the target if known, gaps and unseen categories."""
+    """Rows of a new table: columns as numbers, predictions, the target if known, gaps and unseen categories."""
 
     X: Array
     value: Array
@@ -39,7 +39,7 @@ class NewRows:
         value: Array,
         y: Array | None,
     ) -> Self:
-        """Take `values` of all columns as `typed` has them, and where each is missing."""
+        """Build rows from `values` of all columns as returned by `typed`, and where each is missing."""
         gaps, unseen = (np.zeros((len(X), len(columns)), dtype=bool) for _ in range(2))
         for place, (column, number, missing) in enumerate(zip(columns, values, gone, strict=True)):
             gaps[:, place] = missing if column.kind == "category" else np.isnan(number)
@@ -56,7 +56,7 @@ def rows_of_frame(columns: Sequence[Column], frame: pd.DataFrame, X: Array, valu
 
 @dataclass(frozen=True, eq=False)
 class NewDomain:
-    """One new domain: figures of its columns, shares of its rows, and how well the model serves it."""
+    """One new domain: figures of its columns, shares of its rows, and errors of the model."""
 
     rows: float
     mean: Array
@@ -91,7 +91,7 @@ def new_sums(
         "unseen": by @ rows.unseen.astype(np.float64),
     }
     if rows.y is not None:
-        sums["served"] = _served(reference, rows, by)
+        sums["served"] = _add_errors(reference, rows, by)
     return sums
 
 
@@ -100,7 +100,7 @@ def _centre(reference: Reference) -> Array:
     return np.asarray(reference.mean.mean(0))
 
 
-def _served(reference: Reference, rows: NewRows, by: Any) -> Array:
+def _add_errors(reference: Reference, rows: NewRows, by: Any) -> Array:
     """Add up rows with a target: how many, squared errors, their squares; and of each output f, f², r and f·r."""
     assert rows.y is not None
     used = ~np.isnan(rows.y)
@@ -118,7 +118,7 @@ def _served(reference: Reference, rows: NewRows, by: Any) -> Array:
 
 def new_domains(reference: Reference, sums: Sums) -> list[NewDomain]:
     """Return each domain, from the sums of all."""
-    made = []
+    domains = []
     for e, n in enumerate(sums["rows"].tolist()):
         mean, square = sums["first"][e] / n, sums["second"][e] / n
         # What rounding leaves of no variance is none.
@@ -126,8 +126,8 @@ def new_domains(reference: Reference, sums: Sums) -> list[NewDomain]:
         shares = (sums[name][e] / n for name in ("outside", "beyond", "gaps", "unseen"))
         outside, beyond, gaps, unseen = shares
         served = _relation(sums["served"][e]) if "served" in sums else None
-        made.append(NewDomain(n, mean + _centre(reference), spread, float(outside), beyond, gaps, unseen, served))
-    return made
+        domains.append(NewDomain(n, mean + _centre(reference), spread, float(outside), beyond, gaps, unseen, served))
+    return domains
 
 
 def _relation(total: Array) -> Served | None:

@@ -130,7 +130,7 @@ class QualityRegressor(RegressorMixin, QualityModel):  # type: ignore[misc]
         method: How = "conformal",
         trusted: bool = False,
     ) -> Array:
-        """Prediction intervals that contain the target of rows of an unseen domain with probability `level`.
+        """Predict intervals that contain the target of rows of an unseen domain with probability `level`.
 
         They are based on the errors on held-out domains, with the same weight for each domain, and are wider where rows
         are noisier.
@@ -264,7 +264,7 @@ class QualityClassifier(ClassifierMixin, QualityModel):  # type: ignore[misc]
         method: How = "conformal",
         trusted: bool = False,
     ) -> NDArray[np.bool_]:
-        """Prediction sets that contain the class of rows of an unseen domain with probability `level`.
+        """Predict sets that contain the class of rows of an unseen domain with probability `level`.
 
         A set has all classes that are likely enough on held-out domains, and at least one.
 

@@ -1,4 +1,4 @@
-"""What both Quality models share: judge the data, decide by held-out domains, fit, predict."""
+"""Base of both Quality models: judge the data, decide by held-out domains, fit, predict."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from rpo._learners.stacking import (
     trees,
     warn_without_weights,
 )
-from rpo._models.decision import Candidate, Trial, decided, figures, permuted, trial_of
+from rpo._models.decision import Candidate, Trial, decide, figures, permute, trial_of
 from rpo._models.new_domains import NewDomains
 from rpo._models.reference import reference_of
 from rpo._models.table_inputs import TableInputs
@@ -34,7 +34,7 @@ from rpo._quality import Quality, judge
 from rpo._stats.ridge import Array
 from rpo._table.checks import warn_of_one_domain
 from rpo._table.columns import names_of
-from rpo._table.encoding import in_order, numbers, repeated
+from rpo._table.encoding import numbers, repeat_rows, sort_rows
 from rpo._table.table import Table
 from rpo.exceptions import InputError
 from rpo.grouping.strata import codes
@@ -44,7 +44,7 @@ FEWEST_JUDGED = 40  # rows: of fewer nothing is said about their quality
 
 
 class QualityModel(NewDomains, TableInputs):
-    """Base of both Quality models; a subclass says what the target is."""
+    """Base of both Quality models; subclasses define the kind of target."""
 
     # `domains` and `strata` travel through Pipeline, GridSearchCV and the like as they are.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"domains": True, "strata": True}
@@ -90,7 +90,7 @@ class QualityModel(NewDomains, TableInputs):
 
     def fit_prepared(self, ready: Table, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table that `rpo._table.prepare` made ready; predictions take tables with the same columns."""
-        self._fit(self._weighted(ready, sample_weight))
+        self._fit(self._with_weights(ready, sample_weight))
         return self
 
     def fit_with_controls(
@@ -102,16 +102,16 @@ class QualityModel(NewDomains, TableInputs):
         Where the model has no weights, both are the model itself. `known` is the `quality_` of another model fitted to
         the same rows with the same seed: the same judgement is not made again.
         """
-        trial, learners, chosen = self._fit(self._weighted(ready, sample_weight), known)
-        made = {"quality": self, "permuted": self, "uniform": self}
+        trial, learners, chosen = self._fit(self._with_weights(ready, sample_weight), known)
+        models = {"quality": self, "permuted": self, "uniform": self}
         if chosen.weights and self.quality_ is not None:
             for name in ("permuted", "uniform"):
                 weight = np.full(len(trial.weight), trial.weight.mean())
                 if name == "permuted":
-                    weight = permuted(trial.weight, trial.problem.domain, self.quality_.assigned.labels, self._seed())
-                made[name] = copy(self)
-                made[name]._refit(replace(trial, weight=weight), learners, chosen)
-        return made
+                    weight = permute(trial.weight, trial.problem.domain, self.quality_.assigned.labels, self._seed())
+                models[name] = copy(self)
+                models[name]._refit(replace(trial, weight=weight), learners, chosen)
+        return models
 
     def _fit(self, ready: Table, known: Quality | None = None) -> tuple[Trial, Mapping[str, Any], Candidate]:
         # What is fitted within gets its weights directly.
@@ -124,8 +124,8 @@ class QualityModel(NewDomains, TableInputs):
         self.features_ = np.asarray(ready.names, dtype=object)
         weight = np.ones(len(ready.y)) if ready.weight is None else ready.weight
         encoded, (domain, labels) = self._encode(ready.y, weight), codes(ready.domains, "domains", len(ready.y))
-        rows, counts = repeated(weight)
-        order = in_order(ready.X[rows], encoded[rows], counts, domain[rows])
+        rows, counts = repeat_rows(weight)
+        order = sort_rows(ready.X[rows], encoded[rows], counts, domain[rows])
         rows, counts = rows[order], counts[order]
         seen, code = np.unique(domain[rows], return_inverse=True)
         self.domains_ = labels[seen]
@@ -136,7 +136,7 @@ class QualityModel(NewDomains, TableInputs):
             self.quality_ = self._judge(replace(used, domains=used.domains.astype(str), weight=counts, unit=None))
         else:  # its weights are in the order of the rows given
             self.quality_ = replace(known, weight=known.weight[rows])
-        trial = trial_of(problem, self.quality_, self._flagged(), self._class_weight(problem), self._seed())
+        trial = trial_of(problem, self.quality_, self._find_flagged(), self._class_weight(problem), self._seed())
         options: dict[str, Any] = {"classes": problem.n_classes > 0, "rows": len(rows), "seed": self._seed()}
         learners = learners_of(self.estimator, **options, network=_network)
         if (trial.weight < 1).any() or (counts != counts[0]).any():
@@ -166,52 +166,53 @@ class QualityModel(NewDomains, TableInputs):
             return None
         return judge(ready, grouping=self.grouping, random_state=self._seed(), progress=self.verbose)
 
-    def _flagged(self) -> tuple[int, ...]:
-        """The places of the features that the judgement flags; none if that would leave none."""
+    def _find_flagged(self) -> tuple[int, ...]:
+        """Return the positions of flagged features; none if no other feature would be left."""
         if self.quality_ is None:
             return ()
         names, column = names_of(self.columns_)
         place = {(name, self.columns_[c].name): k for k, (name, c) in enumerate(zip(names, column, strict=True))}
         table = self.quality_.features[self.quality_.features["suspicious"]]
-        found = tuple(sorted(place[pair] for pair in zip(table["feature"], table["column"], strict=True)))
-        return found if len(found) < len(self.features_) else ()
+        places = tuple(sorted(place[pair] for pair in zip(table["feature"], table["column"], strict=True)))
+        return places if len(places) < len(self.features_) else ()
 
     def _decide(self, trial: Trial, learners: Mapping[str, Any]) -> tuple[Candidate, Array]:
-        """The candidate, and what the model says of rows whose domain it did not see; both with their figures."""
+        """Choose the candidate and predict held-out domains; keep the figures of both."""
         classes = trial.problem.n_classes > 0
         tried = {name: learners[name] for name in TRIED if name in learners} or dict(learners)
         folds = len(np.unique(trial.fold))
         with Bar(folds * (len(learners) + 3), "deciding", self.verbose) as bar:
-            chosen, table = decided(trial, tried, self.weights, self.screen, bar)
+            chosen, table = decide(trial, tried, self.weights, self.screen, bar)
             if not chosen.weights:  # then rows count alike in every figure, too
                 trial = replace(trial, weight=np.ones(len(trial.weight)))
-            found = trial.held_out(learners, chosen, bar)
-            value = trial.mixed(found)
+            predictions = trial.held_out(learners, chosen, bar)
+            value = trial.mix(predictions)
             stock = {"linear": linear(classes), "trees": trees(classes, self._seed())}
             plain = chosen == Candidate(False, False)
-            known = {name: found[name] for name in stock if name in found and plain}
+            known = {name: predictions[name] for name in stock if name in predictions and plain}
             stock = {name: learner for name, learner in stock.items() if name not in known}
             base = "majority" if classes else "mean"
             known |= trial.held_out({**stock, base: constant(classes)}, Candidate(False, False), bar)
-        share = trial.shares(found)
-        self.shares_ = dict(zip(found, map(float, share), strict=True))
+        share = trial.shares(predictions)
+        self.shares_ = dict(zip(predictions, map(float, share), strict=True))
         names = {"quality": value, **{name: known[name] for name in ("linear", "trees", base)}}
-        self.expected_error_ = self._named(
-            pd.DataFrame([{"learner": name, **self._figures(trial, one)} for name, one in names.items()])
+        self.expected_error_ = self._name_domains(
+            pd.DataFrame([{"learner": name, **self._figures(trial, prediction)} for name, prediction in names.items()])
         ).set_index("learner")
         if len(learners) > 1 or len(table) == 0:
-            parts = {name: (one, self.shares_[name]) for name, one in found.items()} if len(learners) > 1 else {}
+            several = predictions if len(learners) > 1 else {}
+            parts = {name: (prediction, self.shares_[name]) for name, prediction in several.items()}
             final = [
-                {"candidate": chosen.name, "learner": name, **figures(trial, one, trusted=True), "share": part}
-                for name, (one, part) in {**parts, "quality": (value, 1.0)}.items()
+                {"candidate": chosen.name, "learner": name, **figures(trial, prediction, trusted=True), "share": part}
+                for name, (prediction, part) in {**parts, "quality": (value, 1.0)}.items()
             ]
             why = "fitted to all rows, combined by these shares" if len(table) else self._nothing_to_do()
             last = pd.DataFrame(final).assign(chosen=True, why=why)
-            self.decision_ = self._named(pd.concat([table, last], ignore_index=True) if len(table) else last)
+            self.decision_ = self._name_domains(pd.concat([table, last], ignore_index=True) if len(table) else last)
         else:
-            self.decision_ = self._named(table)
+            self.decision_ = self._name_domains(table)
         self.candidate_ = chosen.name
-        self._say_dropped(chosen, table)
+        self._keep_dropped(chosen, table)
         return chosen, value
 
     def _figures(self, trial: Trial, value: Array) -> dict[str, Any]:
@@ -222,20 +223,20 @@ class QualityModel(NewDomains, TableInputs):
             return "not judged" if "off" in (self.weights, self.screen) else "too few rows to judge"
         return "no rows are noisy and no feature is suspicious, or the remedies are off"
 
-    def _named(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Domains by their label; folds by their number where there is one domain."""
+    def _name_domains(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Replace numbers of domains by their labels, or by those of folds if there is one domain."""
         place = table["worst_domain"].to_numpy()
         names = self.domains_[place].tolist() if len(self.domains_) > 1 else [f"fold {k + 1}" for k in place]
         return table.assign(worst_domain=pd.Series(names, index=table.index, dtype=object))
 
-    def _say_dropped(self, chosen: Candidate, table: pd.DataFrame) -> None:
-        """The features that go, each with its share and p and the error with and without all of them."""
+    def _keep_dropped(self, chosen: Candidate, table: pd.DataFrame) -> None:
+        """Keep a table of dropped features: share and p of each, and the error with and without all of them."""
         if not chosen.screen or self.quality_ is None:
             columns = ["feature", "column", "share", "p", "error_with", "error_without"]
             self.dropped_ = pd.DataFrame(columns=columns)
             return
-        found = self.quality_.features
-        gone = found[found["suspicious"]][["feature", "column", "share", "p"]].reset_index(drop=True)
+        features = self.quality_.features
+        gone = features[features["suspicious"]][["feature", "column", "share", "p"]].reset_index(drop=True)
         alone = table[table["learner"] == "quality"].set_index("candidate")["error"]
         without = alone["both" if chosen.weights else "without flagged features"]
         self.dropped_ = gone.assign(error_with=alone["weights" if chosen.weights else "plain"], error_without=without)
@@ -259,7 +260,7 @@ class QualityModel(NewDomains, TableInputs):
         self.weighted_ = chosen.weights
 
     def _keep(self, trial: Trial, value: Array, rows: NDArray[np.intp], n: int) -> None:
-        """What belongs to rows, in the order in which they were given."""
+        """Keep weights and held-out predictions of rows, in the order of the table."""
         first, place = np.unique(rows, return_index=True)
         judged = np.zeros(n)
         judged[first] = trial.weight[place]
@@ -267,9 +268,9 @@ class QualityModel(NewDomains, TableInputs):
             self.quality_ = replace(self.quality_, weight=judged)
         self.weight_ = judged if self.weighted_ else (judged > 0).astype(np.float64)
         problem = trial.problem
-        said = {"expected": value} if not problem.n_classes else {f"p{k}": value[:, k] for k in range(value.shape[1])}
+        shown = {"expected": value} if not problem.n_classes else {f"p{k}": value[:, k] for k in range(value.shape[1])}
         table = pd.DataFrame(
-            {"domain": problem.domain, "target": problem.y, **said, "weight": trial.weight, "count": problem.weight}
+            {"domain": problem.domain, "target": problem.y, **shown, "weight": trial.weight, "count": problem.weight}
         )
         self.held_out_ = table.iloc[place].set_index(pd.Index(first, name="row"))
         self.held_out_["count"] = np.bincount(rows, problem.weight, n)[first]
@@ -320,21 +321,21 @@ class QualityModel(NewDomains, TableInputs):
         return value if self.adaptation_ is None else self.adaptation_(value)
 
     def _features(self, X: Any) -> Array:
-        """The numbers that the learners take."""
+        """Return the features of X as numbers for the learners."""
         check_is_fitted(self, "estimator_")
         frame, _ = self._frame(X)
         return numbers(frame, self.columns_)[:, self.kept_]
 
     def _raw(self, values: Array) -> Array:
-        """What the learners say, before any adapting."""
+        """Predict by the learners, without adapting."""
         if isinstance(self.estimator_, Stack):
-            found = self.estimator_.outputs(values)
+            raw = self.estimator_.outputs(values)
         else:
-            found = outputs(self.estimator_, values, self._n_classes())
-        if not (finite := np.isfinite(found.reshape(len(found), -1)).all(1)).all():
+            raw = outputs(self.estimator_, values, self._n_classes())
+        if not (finite := np.isfinite(raw.reshape(len(raw), -1)).all(1)).all():
             row = int(np.flatnonzero(~finite)[0])
             raise InputError(f"row {row} of X is so far from the training data that no prediction can be computed")
-        return found
+        return raw
 
 
 def _network(name: str, **options: Any) -> Any:
@@ -344,26 +345,26 @@ def _network(name: str, **options: Any) -> Any:
 
 
 def decision_words(model: QualityModel) -> list[str]:
-    """What a Quality model decided, and a warning where it is no better than no model."""
+    """Describe the decisions of a Quality model, with a warning if it is no better than no model."""
     judged = model.quality_
     less = int(((model.weight_ < 1) & (model.weight_ > 0)).sum())
     if less:
-        said = [f"{less:,} of {len(model.weight_):,} rows get less weight, because they are noisier than the others"]
+        lines = [f"{less:,} of {len(model.weight_):,} rows get less weight, because they are noisier than the others"]
     elif judged is not None and ((judged.weight > 0) & (judged.weight < 1)).any():
-        said = ["noisy rows keep their full weight: less weight increases the error on held-out domains"]
+        lines = ["noisy rows keep their full weight: less weight increases the error on held-out domains"]
     else:
-        said = ["all rows have the same weight: none is clearly noisier than the others"] if judged is not None else []
+        lines = ["all rows have the same weight: none is clearly noisier than the others"] if judged is not None else []
     if len(model.dropped_):
         names = [str(name) for name in model.dropped_["feature"]]
-        said.append(f"dropped, because their relation to the target differs between domains: {_quoted(names)}")
+        lines.append(f"dropped, because their relation to the target differs between domains: {_quote(names)}")
     elif judged is not None and judged.features["suspicious"].any():
         names = judged.features.loc[judged.features["suspicious"], "feature"].tolist()
-        said.append(f"suspicious, but kept, because the error on held-out domains is larger without: {_quoted(names)}")
+        lines.append(f"suspicious, but kept, because the error on held-out domains is larger without: {_quote(names)}")
     error = model.expected_error_["error"]
     if error.iloc[0] >= error.iloc[-1]:
-        said.append(f"WARNING: on held-out domains the model is no better than the {error.index[-1]}")
-    return said
+        lines.append(f"WARNING: on held-out domains the model is no better than the {error.index[-1]}")
+    return lines
 
 
-def _quoted(names: Sequence[str]) -> str:
+def _quote(names: Sequence[str]) -> str:
     return few([repr(name[:60]) for name in names], MOST_NAMED)

@@ -1,7 +1,7 @@
-"""What held-out domains showed, kept beside a model: intervals, checks of new domains and adapting all go by it.
+"""Errors and figures of held-out domains, kept beside a model for intervals, checks of new domains and adapting.
 
-Nothing is trained for it but a small model of how large errors are: predictions for held-out domains are there already,
-for the model was decided by them.
+Only a small model of the size of errors is trained for it: predictions for held-out domains are known already, because
+the model was chosen by them.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ Mover = Callable[[NDArray[np.intp], NDArray[np.intp]], Array]
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Rows with what models said of them that did not see their domain, and figures of every domain.
+    """Rows with predictions by models that did not see their domain, and figures of every domain.
 
     Of at most 20,000 rows, as even over domains as they allow. Where there is one domain only, every row stands for a
     domain of its own: what is said then holds for new rows, not for new domains.
@@ -102,12 +102,12 @@ class Reference:
         return self.target - self.value
 
     def figures(self, X: Array) -> Array:
-        """Columns, and what the others leave of each, standardised."""
+        """Return the columns and the standardised residual of each given the others."""
         return figures_of(X, self.low, self.deviation, self.beside)
 
 
 def figures_of(X: Array, zero: Array, deviation: Array, beside: Array) -> Array:
-    """Columns `(n, p)`, and beside them what the other columns leave of each, in deviations."""
+    """Append to columns `(n, p)` the residual of each given the other columns, in standard deviations."""
     safe = np.where(deviation > 0, deviation, 1.0)
     return np.hstack([X, (X - zero) / safe @ beside])
 
@@ -119,24 +119,24 @@ BY_COLUMN = ("deviation", "low", "high")
 
 
 def reference_of(trial: Trial, value: Array, chosen: Candidate) -> Reference:
-    """The reference of a model from its predictions for held-out domains."""
+    """Compute the reference of a model from its predictions for held-out domains."""
     problem = trial.problem
-    kept, domain, n = trial.kept, problem.domain, problem.n_domains
+    sample, domain, n = trial.kept, problem.domain, problem.n_domains
     columns = trial.columns(chosen)
     scale, noise = np.ones(len(problem.y)), FLAT
     if not problem.n_classes:
         weight = problem.weight * trial.weight
-        X = np.column_stack([problem.X[np.ix_(kept, columns)], value[kept]])
-        rest = np.abs(problem.y - value)[kept]
-        unit = domain[kept] if n > 1 else np.arange(len(rest))
-        scale[kept], noise = local_noise(X, rest, weight[kept], unit, trial.fold[kept])
+        X = np.column_stack([problem.X[np.ix_(sample, columns)], value[sample]])
+        rest = np.abs(problem.y - value)[sample]
+        unit = domain[sample] if n > 1 else np.arange(len(rest))
+        scale[sample], noise = local_noise(X, rest, weight[sample], unit, trial.fold[sample])
     count = problem.weight
     rows = np.asarray(np.bincount(domain, count, n), dtype=np.float64)
-    square = trial.squared(value)
+    square = trial.squared_errors(value)
     reach, along = relation(problem.y, value, count, domain, n)
     place = np.arange(n)[:: max(1, -(-2 * n * problem.X.shape[1] // MOST_MEANS))]
     # Of many rows, those that are kept tell means and deviations: twice all columns would not fit into memory.
-    X, where, times = problem.X[kept], domain[kept], count[kept]
+    X, where, times = problem.X[sample], domain[sample], count[sample]
     middle = np.average(X, axis=0, weights=times)
     deviation = np.sqrt(np.average((X - middle) ** 2, axis=0, weights=times))
     low, high = problem.X.min(0), problem.X.max(0)
@@ -147,11 +147,11 @@ def reference_of(trial: Trial, value: Array, chosen: Candidate) -> Reference:
         mean[:, j] = np.bincount(where, times * column, n) / here
         spread[:, j] = np.sqrt(np.bincount(where, times * (column - mean[where, j]) ** 2, n) / here)
     return Reference(
-        domain=domain[kept].astype(np.int64),
-        value=value[kept],
-        target=problem.y[kept].astype(np.float64),
-        scale=scale[kept],
-        count=count[kept],
+        domain=domain[sample].astype(np.int64),
+        value=value[sample],
+        target=problem.y[sample].astype(np.float64),
+        scale=scale[sample],
+        count=count[sample],
         trust=np.minimum(np.bincount(domain, count * trial.weight, n) / rows, 1.0),
         rows=rows,
         error=np.bincount(domain, count * square, n) / rows,
@@ -167,13 +167,13 @@ def reference_of(trial: Trial, value: Array, chosen: Candidate) -> Reference:
         low=low,
         high=high,
         outside=_outside(problem.X, count, domain, n),
-        own=rows_of_own(problem, value, columns, kept),
+        own=rows_of_own(problem, value, columns, sample),
         noise=noise,
     )
 
 
 def relation(y: NDArray[Any], value: Array, count: Array, domain: NDArray[np.intp], n: int) -> tuple[Array, Array]:
-    """Σ(f − f̄)² and Σ(f − f̄)(r − r̄) of every domain; of classes the sum over their probabilities."""
+    """Compute Σ(f − f̄)² and Σ(f − f̄)(r − r̄) of every domain; for classes the sum over their probabilities."""
     rows = np.bincount(domain, count, n)
     reach, along = np.zeros(n), np.zeros(n)
     for k, f in enumerate(value.T if value.ndim == 2 else value[None]):
@@ -187,7 +187,7 @@ def relation(y: NDArray[Any], value: Array, count: Array, domain: NDArray[np.int
 def _figures(
     X: Array, middle: Array, deviation: Array, low: Array, count: Array, domain: NDArray[np.intp], n: int
 ) -> tuple[Array, Array]:
-    """What the others leave of a column, as lines of all; and the figures of every row by lines of other domains."""
+    """Fit a line of each column on the others; compute the figures of every row by lines from other domains."""
     p = X.shape[1]
     if not 1 < p <= MOST_COLUMNS:
         return np.empty((p, 0)), X
@@ -205,13 +205,16 @@ def _figures(
 
 
 def _beside(correlation: Array) -> Array:
-    """(R + αI)⁻¹ by columns over its diagonal, R the correlation of columns: x_j less a ridge line of the others."""
+    """Compute the coefficients of x_j minus its ridge regression on the other columns, for every j.
+
+    The columns of (R + αI)⁻¹ are divided by its diagonal, R being the correlation of columns.
+    """
     inverse = np.linalg.inv(correlation + RIDGE * np.eye(len(correlation)))
     return np.asarray(inverse / np.diag(inverse))
 
 
 def _outside(X: Array, count: Array, domain: NDArray[np.intp], n: int) -> Array:
-    """The share of each domain's rows that lie outside the range of all other domains in some column."""
+    """Compute the share of rows of each domain outside the range of all other domains in some column."""
     if n < 2:
         return np.zeros(n)
     beyond = np.zeros(len(X), dtype=bool)
@@ -228,15 +231,15 @@ def _outside(X: Array, count: Array, domain: NDArray[np.intp], n: int) -> Array:
 
 
 def arrays_of(reference: Reference) -> dict[str, NDArray[Any]]:
-    """To be saved."""
+    """Return the arrays to save."""
     return {**{name: np.asarray(getattr(reference, name)) for name in ARRAYS}, **reference.noise.arrays()}
 
 
 def read_reference(
     arrays: Mapping[str, NDArray[Any]], *, domains: int, columns: int, inputs: int, classes: int
 ) -> Reference:
-    """What was saved, once every number is seen to be one that it can be; a ValueError or KeyError if not."""
-    found: dict[str, NDArray[Any]] = {}
+    """Restore a reference from saved arrays; raise ValueError or KeyError if a number is not valid."""
+    parts: dict[str, NDArray[Any]] = {}
     n = len(np.asarray(arrays["domain"]))
     places = len(np.asarray(arrays["place"]))
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("domain", "target", "scale", "count"), (n,))
@@ -252,37 +255,36 @@ def read_reference(
             raise ValueError(f"{name} of the held-out domains has the wrong shape or type")
         if name != "own" and not np.isfinite(values).all():
             raise ValueError(f"{name} of the held-out domains is not finite")
-        found[name] = values.astype(np.int64 if name in PLACES else np.float64)
+        parts[name] = values.astype(np.int64 if name in PLACES else np.float64)
     for name in PLACES:
-        if len(found[name]) == 0 or found[name].min() < 0 or found[name].max() >= domains:
+        if len(parts[name]) == 0 or parts[name].min() < 0 or parts[name].max() >= domains:
             raise ValueError("a row belongs to a domain that does not exist")
-    labels = np.unique(found["target"]) if classes else np.zeros(1)
+    labels = np.unique(parts["target"]) if classes else np.zeros(1)
     if (labels % 1 != 0).any() or labels[0] < 0 or labels[-1] >= max(classes, 1):
         raise ValueError("a row belongs to a class that does not exist")
     positive = ("scale", "count", "rows", "own")
-    if any((found[name] <= 0).any() for name in positive) or (found["low"] > found["high"]).any():
+    if any((parts[name] <= 0).any() for name in positive) or (parts["low"] > parts["high"]).any():
         raise ValueError("a count, scale or range is not valid")
     bounded = ("trust", "outside", *(("value",) if classes else ()))
-    if any((found[name] < 0).any() for name in (*BY_DOMAIN[:5], "spread", "within", "deviation", "outside")):
+    if any((parts[name] < 0).any() for name in (*BY_DOMAIN[:5], "spread", "within", "deviation", "outside")):
         raise ValueError("a sum of squares is negative")
-    if any(((found[name] < -1e-9) | (found[name] > 1 + 1e-9)).any() for name in bounded):
+    if any(((parts[name] < -1e-9) | (parts[name] > 1 + 1e-9)).any() for name in bounded):
         raise ValueError("a share is not between 0 and 1")
-    return Reference(**found, noise=LocalNoise.read(arrays, inputs + 1))
+    return Reference(**parts, noise=LocalNoise.read(arrays, inputs + 1))
 
 
-def rows_of_own(problem: Problem, value: Array, columns: NDArray[np.intp], kept: NDArray[np.bool_]) -> Array:
-    """From how many rows on a line through a domain's own beats the model moved to them, and the most rows tried.
+def rows_of_own(problem: Problem, value: Array, columns: NDArray[np.intp], sample: NDArray[np.bool_]) -> Array:
+    """Return the number of labelled rows from which a line fitted to them beats the adapted model, and the most tried.
 
-    Tried with the largest training domains: some of their rows are labelled, the others tell. ∞ if it never does, and
-    one row as the most if no domain is large enough to try.
+    Tried on the largest training domains: some rows are labelled, the others measure the error. ∞ if a line never beats
+    the model; one row as the most if no domain is large enough.
     """
     if problem.n_classes > MOST_CLASSES:
         return np.array([np.inf, 1.0])
-    domain = problem.domain[kept]
-    X, y, f = problem.X[np.ix_(kept, columns)], problem.y[kept], value[kept]
+    domain = problem.domain[sample]
+    X, y, f = problem.X[np.ix_(sample, columns)], problem.y[sample], value[sample]
     target = np.stack([y == k for k in range(problem.n_classes)], 1) if problem.n_classes else y[:, None]
-    said = f if problem.n_classes else f[:, None]
-    residual = target - said
+    residual = target - (f if problem.n_classes else f[:, None])
     move = _mover(residual, domain) if problem.n_classes else _sloped_mover(residual[:, 0], f, domain)
     size = np.bincount(domain)
     largest = np.argsort(-size, kind="stable")[:DOMAINS]
@@ -305,7 +307,7 @@ def rows_of_own(problem: Problem, value: Array, columns: NDArray[np.intp], kept:
 
 
 def _sloped_mover(residual: Array, value: Array, domain: NDArray[np.intp]) -> Mover:
-    """Residuals of some rows after the model was given offset and slope by others, as `adapt` does."""
+    """Return a function for the residuals of rows after adapting offset and slope to other rows, as `adapt` does."""
     spread = float(value.std()) or 1.0
     z = np.column_stack([np.ones(len(value)), (value - value.mean()) / spread])
     effects = number_effects(z, residual, np.ones(len(value)), domain)
@@ -317,7 +319,7 @@ def _sloped_mover(residual: Array, value: Array, domain: NDArray[np.intp]) -> Mo
 
 
 def _mover(residual: Array, domain: NDArray[np.intp]) -> Mover:
-    """The same for probabilities, by their offsets alone: the slope of log odds would take its time."""
+    """Return the same function for probabilities, adapted by offsets alone, because slopes of log odds take long."""
     slow = _rows_to_move(residual, domain)
 
     def move(by: NDArray[np.intp], of: NDArray[np.intp]) -> Array:
@@ -327,13 +329,13 @@ def _mover(residual: Array, domain: NDArray[np.intp]) -> Mover:
 
 
 def _rows_to_move(residual: Array, domain: NDArray[np.intp]) -> Array:
-    """σ²/τ² of every output: how many rows of a domain weigh as much as what is known of domains."""
+    """Estimate σ²/τ² of every output, the number of rows of a domain that weigh as much as the prior."""
     size = np.bincount(domain)
-    some = size > 0
-    found = []
+    present = size > 0
+    ratios = []
     for r in residual.T:
         mean = np.bincount(domain, r) / np.maximum(size, 1)
-        noise = max(float(((r - mean[domain]) ** 2).sum()) / max(len(r) - int(some.sum()), 1), 1e-300)
-        tau2 = between(mean[some], noise / size[some])[1]
-        found.append(noise / max(tau2, 1e-12 * noise))
-    return np.asarray(found)
+        noise = max(float(((r - mean[domain]) ** 2).sum()) / max(len(r) - int(present.sum()), 1), 1e-300)
+        tau2 = between(mean[present], noise / size[present])[1]
+        ratios.append(noise / max(tau2, 1e-12 * noise))
+    return np.asarray(ratios)

@@ -1,4 +1,4 @@
-"""A fitted table model as a folder that a person can read, and that may come from anybody.
+"""A fitted table model as a folder of readable files, safe to open even if it comes from an unknown source.
 
 `README.md` is the card, `table.json` what the columns are, `model.json` and `weights.safetensors` the estimator (a
 network within a Quality model has two files more), `manifest.json` has the checksums. There is no pickle, nothing in a
@@ -32,7 +32,7 @@ VERSIONS = ("rpo", "numpy", "scikit-learn", "pandas")
 
 
 class TableCard(BaseModel):
-    """What `table.json` holds; anything else in it is refused."""
+    """The content of `table.json`; unknown fields are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -49,7 +49,7 @@ class TableCard(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        """Names once each, fills that data of this kind can have, and counts of rows."""
+        """Check that names are unique, and that fills and counts of rows are possible."""
         check_columns(self.columns)
         if {self.target, self.domain, self.id} & {column.name for column in self.columns}:
             raise ValueError("a column is named twice")

@@ -1,4 +1,4 @@
-"""What `fit` and `predict` are given, checked: parameters, a table with its target and weights, labels of rows."""
+"""Checks of the arguments of `fit` and `predict`: parameters, a table with target and weights, labels of rows."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,7 +22,7 @@ CHOICES = ("auto", "on", "off")
 
 
 class TableInputs(BaseEstimator):  # type: ignore[misc]
-    """Mixed into both Quality models."""
+    """Mixin of both Quality models that checks arguments."""
 
     # Set by the subclasses' constructors.
     random_state: int
@@ -53,7 +53,7 @@ class TableInputs(BaseEstimator):  # type: ignore[misc]
         check_given(y)
         self.not_features_ = tuple(name for name in (domains, strata) if isinstance(name, str))
         domain, stratum = _labels_of(X, domains, "domains"), _labels_of(X, strata, "strata")
-        frame, target, weight = self._checked(X, y, sample_weight)
+        frame, target, weight = self._check_data(X, y, sample_weight)
         columns, left_out = columns_of(frame)
         label, place = free_name(_name_of(y, "target"), frame), free_name(_name_of(domains, "domain"), frame)
         n = len(frame)
@@ -74,7 +74,7 @@ class TableInputs(BaseEstimator):  # type: ignore[misc]
             weight=weight,
         )
 
-    def _weighted(self, ready: Table, sample_weight: ArrayLike | None) -> Table:
+    def _with_weights(self, ready: Table, sample_weight: ArrayLike | None) -> Table:
         """Return a prepared table with the checked weights of its rows, and keep what is a feature in it."""
         self._check_choices()
         names = [column.name for column in ready.columns]
@@ -82,7 +82,7 @@ class TableInputs(BaseEstimator):  # type: ignore[misc]
         self.not_features_ = tuple(str(name) for name in ready.frame.columns if name not in names)
         return replace(ready, weight=sample_weights(ready.weight if sample_weight is None else sample_weight, ready.X))
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[pd.DataFrame, NDArray[Any], Array]:
+    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[pd.DataFrame, NDArray[Any], Array]:
         """Return the features as a frame, the target and the weights."""
         frame, target = self._frame(X, y)
         target = column_or_1d(target, warn=True)
@@ -92,7 +92,7 @@ class TableInputs(BaseEstimator):  # type: ignore[misc]
         return frame, target, weight
 
     def _frame(self, X: Any, y: Any = None) -> tuple[pd.DataFrame, Any]:
-        """Features as a frame: of a DataFrame its columns as they are, of an array numbers, checked."""
+        """Convert features to a frame: columns of a DataFrame unchanged, those of an array as checked numbers."""
         fitting = y is not None
         if isinstance(X, pd.DataFrame):
             X = X.drop(columns=[name for name in self.not_features_ if name in X.columns])
@@ -130,7 +130,7 @@ def _strata(labels: NDArray[Any], n: int) -> NamedStrata:
 
 
 def _checked_target(y: Any, n: int) -> NDArray[Any]:
-    """The target beside a DataFrame: as many values as rows, none missing or infinite."""
+    """Check the target of a DataFrame: as many values as rows, none missing or infinite."""
     target = check_array(y, ensure_2d=False, dtype=None, input_name="y")
     check_consistent_length(np.empty(n), target)
     return np.asarray(target)

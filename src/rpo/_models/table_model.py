@@ -1,4 +1,4 @@
-"""A model fitted to a table: it takes tables as they come, and says what it did about what they lack."""
+"""A model fitted to a table: it predicts any table with its columns, and notes what is missing or new in it."""
 
 import os
 import warnings
@@ -79,14 +79,14 @@ def fit_table(
             kind = QualityRegressor if ready.task == "regression" else QualityClassifier
             estimator = kind(method, grouping=grouping, random_state=random_state, verbose=verbose)
             estimator.fit_prepared(ready, weight)
-            said = estimator.summary_
+            summary = estimator.summary_
         else:
             estimator = _method(ready.task, method, grouping, steps, random_state)
             strata = None if ready.strata is None else np.asarray(ready.strata.names, object)[ready.strata.labels]
             X = pd.DataFrame(ready.X, columns=unique_names(ready.columns), copy=False)
             options: dict[str, Any] = {"checkpoint": checkpoint, "every": every, "strata": strata}
             estimator.fit(X, ready.y, sample_weight=weight, domains=ready.domains, **options)
-            said = []
+            summary = []
     labels, count = np.unique(ready.domains, return_counts=True)
     return TableModel(
         estimator=estimator,
@@ -96,14 +96,14 @@ def fit_table(
         task=ready.task,
         rows=len(ready.y),
         domains=dict(zip(map(str, labels), map(int, count), strict=True)),
-        notes=(*ready.notes, *(" ".join(str(warning.message).split()) for warning in caught), *said),
+        notes=(*ready.notes, *(" ".join(str(warning.message).split()) for warning in caught), *summary),
         id=id,
         threshold=threshold,
     )
 
 
 def weights_of(ready: Table, name: str) -> NDArray[np.float64]:
-    """A column of a prepared table as weights of its rows.
+    """Return a column of a prepared table as weights of its rows.
 
     >>> from rpo._table import prepare
     >>> table = pd.DataFrame({"x": range(20), "y": range(20), "w": [1, 2] * 10})
@@ -125,7 +125,7 @@ def _method(task: Task, method: str, grouping: Grouping, steps: int | None, seed
 
 
 def unique_names(columns: Sequence[Column]) -> list[str]:
-    """The names of the model's inputs, numbered where two columns of the table make the same one.
+    """Return the names of the model's inputs, numbered if two columns of the table have the same.
 
     >>> unique_names([Column(name="a", kind="number", gaps=True), Column(name="a missing", kind="number")])
     ['a', 'a missing', 'a missing (2)']
@@ -141,7 +141,7 @@ def unique_names(columns: Sequence[Column]) -> list[str]:
 def predict_table(
     model: TableModel, frame: pd.DataFrame, *, level: float | None = None, method: How = "conformal"
 ) -> tuple[pd.DataFrame, list[str]]:
-    """A prediction for each row, with the domain if the table names it, and what was odd about the table.
+    """Predict each row, with the domain if the table names it; return notes about the table, too.
 
     For classes there is a column of probabilities for each. With a `level` there are the ends of an interval ("low",
     "high"), or a "set" of classes, that hold on a domain never seen with that probability, by `method`.
@@ -157,17 +157,17 @@ def predict_table(
      "1 row is from a domain not in the training data: 'c'"]
     """
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    given, notes = completed(frame, model.columns)
+    full, notes = add_missing(frame, model.columns)
     if isinstance(model.estimator, QualityRegressor | QualityClassifier):
-        X = given[[column.name for column in model.columns]]
+        X = full[[column.name for column in model.columns]]
     else:
-        X = pd.DataFrame(transform(given, model.columns), columns=unique_names(model.columns), copy=False)
-    found: dict[str, Any] = {}
+        X = pd.DataFrame(transform(full, model.columns), columns=unique_names(model.columns), copy=False)
+    result: dict[str, Any] = {}
     if model.id is not None and model.id in frame.columns:
-        found[_beside(model.id)] = frame[model.id].to_numpy()
+        result[_beside(model.id)] = frame[model.id].to_numpy()
     if model.domain is not None and model.domain in frame.columns:
         label = as_text(frame[model.domain])
-        found[_beside(model.domain)] = frame[model.domain].to_numpy()
+        result[_beside(model.domain)] = frame[model.domain].to_numpy()
         new = ~label.isin(list(model.domains))
         if new.any():
             are = "1 row is" if new.sum() == 1 else f"{int(new.sum()):,} rows are"
@@ -176,32 +176,32 @@ def predict_table(
                 f"{are} from {'a domain' if len(names) == 1 else 'domains'} not in the training data: {_list(names)}"
             )
     if model.task == "regression":
-        found["prediction"] = model.estimator.predict(X)
+        result["prediction"] = model.estimator.predict(X)
     else:
         shares, classes = model.estimator.predict_proba(X), np.asarray(model.estimator.classes_)
         second = None if model.threshold is None else (shares[:, 1] >= model.threshold).astype(np.intp)
-        found["prediction"] = classes[shares.argmax(1) if second is None else second]
-        found |= {f"probability of {name}": shares[:, k] for k, name in enumerate(classes)}
+        result["prediction"] = classes[shares.argmax(1) if second is None else second]
+        result |= {f"probability of {name}": shares[:, k] for k, name in enumerate(classes)}
     if level is not None:
-        found |= _interval(model, X, level, method)
-    return pd.DataFrame(found), notes
+        result |= _interval(model, X, level, method)
+    return pd.DataFrame(result), notes
 
 
 def _interval(model: TableModel, X: pd.DataFrame, level: float, method: How) -> dict[str, Any]:
-    """The ends of an interval of each row, or the names of the classes in its set."""
+    """Return the ends of an interval of each row, or the names of the classes in its set."""
     if not isinstance(model.estimator, QualityRegressor | QualityClassifier):
         raise InputError(f"intervals need a model with held-out domains: fit it with --method {list_choices(NAMED)}")
-    made = model.estimator.predict_interval(X, level, method=method)
+    interval = model.estimator.predict_interval(X, level, method=method)
     if model.task == "regression":
-        return {"low": made[:, 0], "high": made[:, 1]}
+        return {"low": interval[:, 0], "high": interval[:, 1]}
     names = np.asarray(model.estimator.classes_).astype(str)
-    return {"set": [SEPARATOR.join(names[row]) for row in made]}
+    return {"set": [SEPARATOR.join(names[row]) for row in interval]}
 
 
-def completed(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[pd.DataFrame, list[str]]:
-    """A table with all columns of a model, those that are lacking empty, and what is odd about it.
+def add_missing(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[pd.DataFrame, list[str]]:
+    """Add missing columns of a model to a table, as empty ones; return notes about the table, too.
 
-    >>> completed(pd.DataFrame({"a": [1.0]}), [Column(name=name, kind="number") for name in "ab"])[1]
+    >>> add_missing(pd.DataFrame({"a": [1.0]}), [Column(name=name, kind="number") for name in "ab"])[1]
     ["column 'b' is missing from the table: filled with its median, 0"]
     """
     lacking = [column for column in columns if column.name not in frame.columns]
@@ -219,18 +219,18 @@ def completed(frame: pd.DataFrame, columns: Sequence[Column]) -> tuple[pd.DataFr
 
 
 def _root_mean_square(values: NDArray[np.float64]) -> float:
-    """√(Σ v²/n), in units of the largest, so that squares are numbers."""
+    """Compute √(Σ v²/n), in units of the largest value, so that squares do not overflow."""
     largest = float(np.abs(values).max(initial=0.0))
     return largest * float(np.sqrt(np.mean((values / largest) ** 2))) if largest > 0 else 0.0
 
 
 def _beside(name: str) -> str:
-    """A column of the table beside the predictions, which must not take its name from it."""
+    """Return the name of a column of the table beside the predictions, other than theirs."""
     return f"{name} (given)" if name == "prediction" or name.startswith("probability of ") else name
 
 
-def score_table(model: TableModel, found: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame | None:
-    """How far predictions are from the target, if the table has it: all rows, then each domain, largest first.
+def score_table(model: TableModel, predictions: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame | None:
+    """Compute errors of predictions, if the table has the target: all rows, then each domain, largest first.
 
     Root mean squared error beside that of the rows' own mean; for classes the share of wrong ones and Brier's score.
     Where there are intervals or sets, the share of rows that they hold ("covered").
@@ -245,7 +245,7 @@ def score_table(model: TableModel, found: pd.DataFrame, frame: pd.DataFrame) -> 
     if model.target not in frame.columns or not frame[model.target].notna().any():
         return None
     known = frame[model.target].notna().to_numpy()
-    part, truth = found[known], frame.loc[known, model.target]
+    part, truth = predictions[known], frame.loc[known, model.target]
     if model.task == "regression":
         y = typed(truth, Column(name=model.target, kind="number"))
         if not np.isfinite(y).all():
@@ -255,9 +255,9 @@ def score_table(model: TableModel, found: pd.DataFrame, frame: pd.DataFrame) -> 
         error = part["prediction"].to_numpy() - y
         inside = ((part["low"] <= y) & (y <= part["high"])).to_numpy() if "low" in part else None
 
-        def figures(some: NDArray[np.bool_]) -> dict[str, float]:
-            found = {"rmse": _root_mean_square(error[some]), "deviation": float(y[some].std())}
-            return found | ({} if inside is None else {"covered": float(inside[some].mean())})
+        def figures(mask: NDArray[np.bool_]) -> dict[str, float]:
+            errors = {"rmse": _root_mean_square(error[mask]), "deviation": float(y[mask].std())}
+            return errors | ({} if inside is None else {"covered": float(inside[mask].mean())})
     else:
         label = as_text(truth).to_numpy(dtype=str)
         classes = np.asarray(model.estimator.classes_).astype(str)
@@ -267,11 +267,11 @@ def score_table(model: TableModel, found: pd.DataFrame, frame: pd.DataFrame) -> 
         inside = None
         if "set" in part:
             pairs = zip(label, part["set"], strict=True)
-            inside = np.array([one in names.split(SEPARATOR) for one, names in pairs], dtype=bool)
+            inside = np.array([own in names.split(SEPARATOR) for own, names in pairs], dtype=bool)
 
-        def figures(some: NDArray[np.bool_]) -> dict[str, float]:
-            error = {"wrong": float(wrong[some].mean()), "brier": float(brier[some].mean())}
-            return error | ({} if inside is None else {"covered": float(inside[some].mean())})
+        def figures(mask: NDArray[np.bool_]) -> dict[str, float]:
+            error = {"wrong": float(wrong[mask].mean()), "brier": float(brier[mask].mean())}
+            return error | ({} if inside is None else {"covered": float(inside[mask].mean())})
 
     every = np.ones(len(part), dtype=bool)
     rows = [{"domain": "all", "rows": len(part), **figures(every)}]
@@ -286,7 +286,7 @@ def score_table(model: TableModel, found: pd.DataFrame, frame: pd.DataFrame) -> 
 
 
 def lacking_words(column: Column) -> str:
-    """What is used in place of a column that a table lacks."""
+    """Describe what is used in place of a column that is missing."""
     if column.kind == "category":
         return f"column {column.name!r} is missing from the table: no category is assumed in any row"
     fill = str(np.datetime64(int(column.fill), "D")) if column.kind == "date" else f"{column.fill:g}"
@@ -294,7 +294,7 @@ def lacking_words(column: Column) -> str:
 
 
 def _odd(values: "pd.Series[Any]", column: Column) -> list[str]:
-    """What the values of a column are that the model did not see in fitting."""
+    """Describe the values of a column that were not in the training data."""
     numbers, known = typed(values, column), values.notna().to_numpy()
     if column.kind == "category":
         new = (numbers < 0) & known

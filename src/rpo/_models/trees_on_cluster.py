@@ -1,7 +1,7 @@
-"""LightGBM's trees fitted to every row of a dataset, which the workers of a Dask cluster hold among them.
+"""LightGBM's trees fitted to every row of a dataset, distributed over the workers of a Dask cluster.
 
-What to judge and to decide is told by a sample, as ever; the trees alone are fitted anew, by LightGBM's own Dask
-estimator. Its workers talk to each other, so that a worker that is lost ends the training: one line, and nothing kept.
+Judgements and decisions are based on a sample, as ever; only the trees are fitted anew, by LightGBM's Dask estimator.
+Its workers talk to each other, so losing a worker ends the training with an error, and nothing is kept.
 """
 
 import logging
@@ -51,8 +51,8 @@ def fit_to_all_rows(
     with connect(address, default=True) as client:  # LightGBM waits by it
         with scheduler_needed(address, AGAIN):
             check_workers(client, address)
-        found = _watched(lambda: _trained(client, work, classes, seed), client, address)
-    about = SimpleNamespace(booster_=found, **({"classes_": np.arange(classes)} if classes else {}))
+        booster = _watch(lambda: _train(client, work, classes, seed), client, address)
+    about = SimpleNamespace(booster_=booster, **({"classes_": np.arange(classes)} if classes else {}))
     estimator.estimator_ = Boosted.convert(about)
     notes = [f"LightGBM's trees were fitted to all {sample.total:,} rows; what to expect is that of a sample's models"]
     if estimator.weighted_:
@@ -62,7 +62,7 @@ def fit_to_all_rows(
 
 @dataclass(frozen=True, eq=False)
 class Learning:
-    """Read a part as a learner takes it: features, target (a number, or the place of a class) and weight of rows."""
+    """Read a part for a learner: features, target (a number, or the index of a class) and weight of rows."""
 
     dataset: Dataset
     roles: Roles
@@ -82,19 +82,19 @@ class Learning:
             if rows is not None:
                 X.append(rows.X[:, self.kept])
                 y.append(rows.y)
-                weight.append(self.weight[rows.domain] * self._counted(rows.batch))
+                weight.append(self.weight[rows.domain] * self._read_counts(rows.batch))
         return np.concatenate(X), np.concatenate(y), np.concatenate(weight)
 
-    def _counted(self, batch: Any) -> Array | float:
+    def _read_counts(self, batch: Any) -> Array | float:
         if self.counts is None:
             return 1.0
-        found = numbers_of(batch.column(self.counts), Column(name=self.counts, kind="number"))
-        bad = int((~(np.isfinite(found) & (found >= 0))).sum())
+        counts = numbers_of(batch.column(self.counts), Column(name=self.counts, kind="number"))
+        bad = int((~(np.isfinite(counts) & (counts >= 0))).sum())
         if bad:
             raise InputError(
                 f"the weight {self.counts!r} is missing, negative or not a number in {bad} rows: correct them"
             )
-        return found
+        return counts
 
 
 def learning_of(sample: Sample, estimator: Any, counts: str | None = None) -> Learning:
@@ -109,7 +109,7 @@ def learning_of(sample: Sample, estimator: Any, counts: str | None = None) -> Le
     return Learning(sample.dataset, roles, np.asarray(estimator.kept_), weight, counts)
 
 
-def _trained(client: Any, work: Learning, classes: int, seed: int) -> Any:
+def _train(client: Any, work: Learning, classes: int, seed: int) -> Any:
     """Fit LightGBM's booster to all parts."""
     import dask.array
     from dask.delayed import delayed
@@ -145,7 +145,7 @@ def _trained(client: Any, work: Learning, classes: int, seed: int) -> Any:
     return learner.fit(X, y, sample_weight=weight).to_local().booster_
 
 
-def _watched(task: Callable[[], Any], client: Any, address: str) -> Any:
+def _watch(task: Callable[[], Any], client: Any, address: str) -> Any:
     """Return what a task gives that needs all workers: one that is lost ends it, for the others would wait for it."""
     done: Queue[tuple[Any, BaseException | None]] = Queue()
 
@@ -159,12 +159,12 @@ def _watched(task: Callable[[], Any], client: Any, address: str) -> Any:
     there: set[str] = set()
     while True:
         try:
-            found, error = done.get(timeout=1)
+            result, error = done.get(timeout=1)
         except Empty:
-            found, error = None, None
+            result, error = None, None
         else:
             if error is None:
-                return found
+                return result
         with scheduler_needed(address, AGAIN):
             now = set(client.nthreads())
         if lost := there - now:

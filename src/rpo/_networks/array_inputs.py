@@ -1,4 +1,4 @@
-"""What a user may hand to `fit` and `predict`, checked: one line for everything that is wrong."""
+"""Checks of the arguments of `fit` and `predict`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
@@ -134,7 +134,7 @@ def check_kinds(X: Any) -> None:
 
 
 def is_widths(hidden: Any) -> bool:
-    """Whether these are the widths of hidden layers.
+    """Return whether the argument is a sequence of widths of hidden layers.
 
     >>> is_widths((64, 64)), is_widths(64), is_widths([0])
     (True, False, False)
@@ -145,7 +145,7 @@ def is_widths(hidden: Any) -> bool:
 
 
 def weighted_moments(values: NDArray[Any], weight: Array) -> tuple[Array, Array]:
-    r"""Mean and standard deviation of each column under weights; a constant column has deviation one.
+    r"""Compute weighted mean and standard deviation of each column; a constant column has deviation one.
 
     A block of rows at a time, so that values in a file stay there.
 
@@ -153,12 +153,12 @@ def weighted_moments(values: NDArray[Any], weight: Array) -> tuple[Array, Array]
     (array([1., 5.]), array([1., 1.]))
     """
     share = weight / weight.sum()
-    mean: Array = sum(share[some] @ values[some].astype(np.float64) for some in blocks(len(values)))
-    used = [some for some in blocks(len(values)) if share[some].any()]
-    farthest = np.max([np.abs(values[some][share[some] > 0] - mean).max(0) for some in used], axis=0)
+    mean: Array = sum(share[rows] @ values[rows].astype(np.float64) for rows in blocks(len(values)))
+    used = [rows for rows in blocks(len(values)) if share[rows].any()]
+    farthest = np.max([np.abs(values[rows][share[rows] > 0] - mean).max(0) for rows in used], axis=0)
     # In units of a power of two near the farthest value, so that squares of tiny and of huge numbers are numbers.
     unit = np.exp2(np.frexp(farthest)[1])
-    scale = unit * np.sqrt(sum(share[some] @ ((values[some] - mean) / unit) ** 2 for some in used))
+    scale = unit * np.sqrt(sum(share[rows] @ ((values[rows] - mean) / unit) ** 2 for rows in used))
     # Rounding leaves a trace of deviation in a constant column.
     constant = scale <= 1e-12 * np.abs(mean)
     return mean, np.where(constant, 1.0, scale)

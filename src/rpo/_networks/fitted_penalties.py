@@ -1,4 +1,4 @@
-"""What a fitted model says about the data: cells from worst to best, and penalties."""
+"""The penalties of a fitted model, and its cells from worst to best."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The card and the arrays of a saved model: JSON and safetensors, read with no more memory than was written."""
+"""The card and the arrays of a saved model: JSON and safetensors, read with no more memory than their size."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""A folder of files that RPO wrote, such as a saved model: replaced whole, and read only if it is whole.
+"""Folders of files that RPO wrote, such as a saved model: replaced as a whole, and read only if complete.
 
 `manifest.json` names every file with its size and SHA-256. A folder with any other file in it, or with one that was
 changed since, is somebody's work: it is never replaced, and what was changed is never read.
@@ -199,7 +199,7 @@ def _sync(folder: Path) -> None:
 
 
 def _put(new: Path, target: Path) -> None:
-    """Put the new folder at its place. Nobody finds the place empty, not even after a kill."""
+    """Replace the target by the new folder; the target is never absent, not even after a kill."""
     old = new.with_name(OLD)
     if not os.path.lexists(target) or not any(target.iterdir()):
         os.rename(new, target)
@@ -221,7 +221,7 @@ def _prefix(target: Path) -> str:
 
 
 def _finish(target: Path) -> None:
-    """Finish what a kill left between two renames: both folders wait beside the empty place."""
+    """Complete a replacement that was killed between two renames, with both folders beside the missing target."""
     if os.path.lexists(target) or not target.parent.is_dir():
         return
     for scratch in _find_scratches(target):
@@ -237,7 +237,7 @@ def _finish(target: Path) -> None:
 
 
 def _sweep(target: Path) -> None:
-    """Remove what killed processes left beside the place: folders of ours that nobody holds any more."""
+    """Remove folders of killed processes beside the target that no process locks any more."""
     for scratch in _find_scratches(target):
         if time.time() - scratch.stat().st_mtime < STALE or not {e.name for e in scratch.iterdir()} <= {NEW, OLD}:
             continue
@@ -264,7 +264,7 @@ def _lock(folder: Path) -> int | None:
 
 
 def _exchange(first: Path, second: Path) -> bool:
-    """Exchange two folders in one step; return False where the system or its files cannot."""
+    """Exchange two folders in one step; return False if the system or the file system does not support it."""
     old, new = os.fsencode(first), os.fsencode(second)
     try:
         library = ctypes.CDLL(None)

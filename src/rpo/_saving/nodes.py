@@ -1,4 +1,4 @@
-"""Trees as arrays of nodes: what scikit-learn and LightGBM fitted, without either of them and without pickle."""
+"""Fitted trees of scikit-learn and LightGBM as arrays of nodes, which need neither library and no pickle."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ MOST_TREES, MOST_DEPTH = 20_000, 1_000
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """Trees one after another. From node i a row goes to `left[i]` if x[feature[i]] ≤ threshold[i], else to `right[i]`.
+    """Concatenated trees. From node i a row goes to `left[i]` if x[feature[i]] ≤ threshold[i], else to `right[i]`.
 
     Both stand behind i, in the same tree; of a leaf both are i itself.
     """
@@ -121,7 +121,7 @@ def join(trees: Iterable[Tree]) -> Nodes:
 
 
 def flatten(tree: Mapping[str, Any]) -> Tree:
-    """Number the nodes of a tree of nested mappings, as LightGBM dumps it, from zero; −1 is no way on.
+    """Convert a tree of nested mappings, as LightGBM dumps it, to arrays over its nodes; leaves have children −1.
 
     >>> leaf = {"leaf_value": 2.0}
     >>> split = {"split_feature": 1, "threshold": 0.5, "left_child": leaf, "right_child": {"leaf_value": 3.0}}

@@ -29,7 +29,7 @@ Saved = Mapping[str, NDArray[Any]]
 
 
 class Kind(NamedTuple):
-    """How learners are saved that share their numbers; the class of a pipeline is that of its last step."""
+    """How learners with the same numbers are saved; the class of a pipeline is that of its last step."""
 
     classes: tuple[str, ...]
     encode: Callable[[Any], Arrays]

@@ -1,4 +1,4 @@
-"""A table with its roles: what each column is, target and domain checked, features as numbers."""
+"""Tables: kinds and roles of columns, checks of target and domain, features as numbers."""
 
 from rpo._table.table import Table, prepare
 

@@ -27,7 +27,7 @@ def check_count(rows: int) -> None:
 
 
 def check_moments(y: NDArray[Any]) -> None:
-    """Refuse a target of dates or durations, which NumPy would turn into odd numbers.
+    """Refuse a target of dates or durations, which NumPy would convert to large numbers.
 
     >>> check_moments(np.array(["2020-01-31"], dtype="M8[D]"))
     Traceback (most recent call last):
@@ -38,7 +38,7 @@ def check_moments(y: NDArray[Any]) -> None:
 
 
 def check_varies(used: Array) -> None:
-    """Refuse a target that does not vary: there is nothing to learn.
+    """Refuse a target that does not vary.
 
     >>> check_varies(np.ones(3))
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""Columns as numbers: what is learned of each is plain data, the JSON of the model folder."""
+"""Columns as numbers: what is learned about each is plain data, the JSON of the model folder."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class Column(BaseModel):
 
 
 def check_columns(columns: Sequence[Column]) -> None:
-    """Refuse columns that no table can have given: what is read from a folder may say anything.
+    """Check columns read from a folder: refuse those that no table can have.
 
     >>> check_columns([Column(name="a", kind="number"), Column(name="a", kind="date")])
     Traceback (most recent call last):
@@ -77,7 +77,7 @@ class LeftOut:
 
 
 def learn(values: "pd.Series[Any]", name: str, *, category: bool = False) -> Column | LeftOut:
-    """What a column is; one that says nothing about a row is left out, one that cannot be used is an error.
+    """Learn the kind of a column; leave out a column without information, raise if one cannot be used.
 
     >>> learn(pd.Series([3.0, None, 5.0]), "age")
     Column(name='age', kind='number', fill=4.0, gaps=True, categories=())
@@ -111,7 +111,7 @@ def learn(values: "pd.Series[Any]", name: str, *, category: bool = False) -> Col
 
 
 def kind_of(known: "pd.Series[Any]", name: str) -> Literal["number", "date", "category"]:
-    """What a column without gaps is: numbers, dates or categories, whatever way it is written.
+    """Return the kind of a column without gaps: numbers, dates or categories, in any notation.
 
     >>> kind_of(pd.Series(["1", "2.5"]), "a"), kind_of(pd.Series(["2020-01-31"]), "b")
     ('number', 'date')
@@ -145,7 +145,7 @@ def kind_of(known: "pd.Series[Any]", name: str) -> Literal["number", "date", "ca
 
 
 def are_codes(text: "pd.Series[Any]") -> bool:
-    """Whether texts of digits are codes and no amounts: as long as each other with a zero in front, or too long.
+    """Return whether texts of digits are codes, not amounts: of equal length with leading zeros, or too long.
 
     Two digits are read as a number (months, days, hours), and so are numbers of other lengths.
 
@@ -172,7 +172,7 @@ def _category(values: "pd.Series[Any]", name: str) -> Column | LeftOut:
 
 
 def as_text(values: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Labels as text; whole numbers without a decimal point, a missing value as a label of its own.
+    """Convert labels to text: whole numbers without a decimal point, missing values as a label of their own.
 
     A null character is written as its symbol: arrays of text lose it at the end of a label, which may be all of it.
 
@@ -188,7 +188,7 @@ def as_text(values: "pd.Series[Any]") -> "pd.Series[Any]":
 
 
 def typed(values: "pd.Series[Any]", column: Column) -> Array:
-    """A column as numbers with gaps: numbers, days, or the place of the category (−1 for any other).
+    """Convert a column to numbers with gaps: numbers, days, or the index of the category (−1 for any other).
 
     >>> typed(pd.Series(["b", "z"]), Column(name="c", kind="category", categories=("a", "b"))).tolist()
     [1.0, -1.0]
@@ -207,7 +207,7 @@ def typed(values: "pd.Series[Any]", column: Column) -> Array:
 
 
 def check_reach(numbers: Array, name: str) -> None:
-    """Refuse new values that no model of a table can have been fitted on, and that sums and products may not hold.
+    """Refuse new values too large for sums and products, which training tables cannot have.
 
     >>> check_reach(np.array([1.0, 1e300]), "age")
     Traceback (most recent call last):
@@ -228,18 +228,18 @@ def transform(frame: pd.DataFrame, columns: Sequence[Column], room: Room = np.em
     >>> transform(pd.DataFrame({"age": [3.0, None]}), plan).tolist()
     [[3.0, 0.0], [4.0, 1.0]]
     """
-    made = room((len(frame), len(names_of(columns)[0])), np.float64)
+    table = room((len(frame), len(names_of(columns)[0])), np.float64)
     place = 0
     for first in range(0, len(columns), AT_ONCE):
         few = columns[first : first + AT_ONCE]
         width = len(names_of(few)[0])
-        fill(made[:, place : place + width], [typed(frame[column.name], column) for column in few], few)
+        fill(table[:, place : place + width], [typed(frame[column.name], column) for column in few], few)
         place += width
-    return made
+    return table
 
 
-def fill(made: Array, values: Sequence[Array], columns: Sequence[Column]) -> Array:
-    """Write what typed values become into `made`: filled, with a column that marks gaps, or one for each category.
+def fill(table: Array, values: Sequence[Array], columns: Sequence[Column]) -> Array:
+    """Write typed values to `table`: filled, with a column that marks gaps, or a column for each category.
 
     >>> about = Column(name="c", kind="category", categories=("a", "b"))
     >>> fill(np.empty((2, 2)), [np.array([1.0, -1.0])], [about]).tolist()
@@ -249,18 +249,18 @@ def fill(made: Array, values: Sequence[Array], columns: Sequence[Column]) -> Arr
     for value, column in zip(values, columns, strict=True):
         if column.kind == "category":
             for k in range(len(column.categories)):
-                made[:, place + k] = value == k
+                table[:, place + k] = value == k
         else:
             gone = np.isnan(value)
-            made[:, place] = np.where(gone, column.fill, value) if gone.any() else value
+            table[:, place] = np.where(gone, column.fill, value) if gone.any() else value
             if column.gaps:
-                made[:, place + 1] = gone
+                table[:, place + 1] = gone
         place += len(column.outputs)
-    return made
+    return table
 
 
 def names_of(columns: Sequence[Column]) -> tuple[list[str], list[int]]:
-    """The names of the numbers, and the place of the column each comes from.
+    """Return the names of the numbers, and the index of the column of each.
 
     >>> names_of([Column(name="age", kind="number", gaps=True), Column(name="dose", kind="number")])
     (['age', 'age missing', 'dose'], [0, 0, 1])

@@ -1,6 +1,6 @@
 """A dataset of Parquet files, in parts: a file, a folder, a pattern, partitions named in folders, an object store.
 
-Nothing is read but the ends of the files, where their columns and rows are described, until a part is asked for.
+Only the metadata at the ends of the files is read before a part is used.
 """
 
 import re
@@ -51,7 +51,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Parts, in the order of their files' names, the columns that they have together, and files that were skipped."""
+    """Parts, in the order of their files' names, the columns of all of them, and files that were skipped."""
 
     name: str
     parts: tuple[Part, ...]
@@ -78,7 +78,7 @@ class Dataset:
         return list(self.schema.names)
 
     def batches(self, part: Part, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """Read the rows of a part, some columns or all, a batch at a time; text comes as codes of different values."""
+        """Read the rows of a part in batches, some columns or all, with text as codes of distinct values."""
         import pyarrow as pa
         from pyarrow import dataset
 
@@ -95,7 +95,7 @@ class Dataset:
             read_options={"dictionary_columns": coded}, default_fragment_scan_options=options
         )
         scan = {"batch_size": BATCH, "batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
-        system, path = _opened(part.file)
+        system, path = _open_system(part.file)
         try:
             rows = form.make_fragment(path, system, part.keys, row_groups=list(part.groups))
             yield from (batch for batch in rows.to_batches(schema, names, **scan) if batch.num_rows)
@@ -103,7 +103,7 @@ class Dataset:
             raise UnreadableError(f"{part.file} cannot be read ({words_of(error)})") from None
 
     def decoded(self, batches: Sequence[Any]) -> Any:
-        """Return rows of some batches as one table of pyarrow, with text as text."""
+        """Concatenate rows of batches to a table of pyarrow, with codes decoded to text."""
         import pyarrow as pa
 
         schema = pa.schema([self.schema.field(name) for name in batches[0].schema.names])
@@ -118,22 +118,22 @@ class Dataset:
         return replace(self, parts=left, fingerprint=other, bad=(*self.bad, *files))
 
     def frame(self) -> pd.DataFrame:
-        """Read all of it into memory."""
+        """Read all parts into memory."""
         return frame_of(self.decoded([batch for part in self.parts for batch in self.batches(part)]))
 
 
 def open_dataset(given: str, *, skip_bad: bool = False, needed: Sequence[str] = ()) -> Dataset:
-    """Open the dataset at a path, pattern or address; every file's end is read, and one that is bad is an error."""
+    """Open the dataset at a path, pattern or address; read the metadata of every file, raise if one is unreadable."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    files, folders = _found(given)
+    files, folders = _find_files(given)
     schema, print_of = pa.schema([]), sha256()
     good: dict[str, Any] = {}
     bad: dict[str, str] = {}
     parts: list[Part] = []
     for file, place in files.items():
-        system, path = _opened(file)
+        system, path = _open_system(file)
         try:
             with system.open_input_file(path) as opened:
                 described = parquet.ParquetFile(opened)
@@ -153,8 +153,8 @@ def open_dataset(given: str, *, skip_bad: bool = False, needed: Sequence[str] = 
         file, why = next(iter(bad.items()))
         more = f", as {len(bad) - 1:,} more of {len(files):,} files" if len(bad) > 1 else ""
         raise InputError(f"{file} cannot be used ({why}){more}: repair or remove it, or skip it with --skip-bad")
-    for one in folders.schema:
-        schema = schema if one.name in schema.names else schema.append(one)
+    for entry in folders.schema:
+        schema = schema if entry.name in schema.names else schema.append(entry)
     check_names(list(schema.names), sum(part.rows for part in parts), Path(given))
     lacked = {name for names in good.values() for name in schema.names if name not in names}
     partial = tuple(sorted(lacked - set(folders.schema.names)))
@@ -174,7 +174,7 @@ def _parts(file: str, about: Any, keys: Any) -> Iterator[Part]:
             offset, rows, groups = offset + rows, 0, []
 
 
-def _found(given: str) -> tuple[dict[str, str], Any]:
+def _find_files(given: str) -> tuple[dict[str, str], Any]:
     """Return the Parquet files at a place, sorted by name, each with its path below it, and the columns of folders."""
     if "://" in given:
         system, path = _remote(given)
@@ -199,15 +199,15 @@ def _found(given: str) -> tuple[dict[str, str], Any]:
 
 
 def _folders(places: Sequence[str]) -> Any:
-    """Return the columns that folders named column=value hold, as pyarrow's partitioning: whole numbers, or text."""
+    """Return the columns of folders named column=value as pyarrow's partitioning: whole numbers, or text."""
     import pyarrow as pa
     from pyarrow import dataset
 
     values: dict[str, set[str]] = {}
     for key, value in (pair for place in places for pair in KEY.findall(place)):
         values.setdefault(unquote(key), set()).add(unquote(value))
-    known = {name: some - {NO_VALUE} for name, some in values.items()}
-    whole = {name: bool(some) and all(map(WHOLE.fullmatch, some)) for name, some in known.items()}
+    known = {name: texts - {NO_VALUE} for name, texts in values.items()}
+    whole = {name: bool(texts) and all(map(WHOLE.fullmatch, texts)) for name, texts in known.items()}
     schema = pa.schema({name: pa.int64() if is_whole else pa.string() for name, is_whole in whole.items()})
     return dataset.partitioning(schema, flavor="hive")
 
@@ -225,7 +225,7 @@ def _remote(given: str) -> tuple[Any, str]:
     return system, path
 
 
-def _opened(file: str) -> tuple[Any, str]:
+def _open_system(file: str) -> tuple[Any, str]:
     """Return the file system of pyarrow that has a file, and its path there."""
     from pyarrow import fs
 
@@ -236,17 +236,17 @@ def _opened(file: str) -> tuple[Any, str]:
 
 
 def _plain(schema: Any) -> Any:
-    """Return columns as their values are, not as they are stored; without pandas' unnamed index and notes."""
+    """Return columns as values instead of storage types, without pandas' unnamed index and metadata."""
     import pyarrow as pa
 
     text = (pa.types.is_large_string, pa.types.is_string_view)
     fields = []
-    for one in schema:
-        kind = one.type.value_type if pa.types.is_dictionary(one.type) else one.type
-        fields.append(pa.field(one.name, pa.string() if any(is_one(kind) for is_one in text) else kind))
-    return pa.schema([one for one in fields if not INDEX.fullmatch(one.name)])
+    for entry in schema:
+        kind = entry.type.value_type if pa.types.is_dictionary(entry.type) else entry.type
+        fields.append(pa.field(entry.name, pa.string() if any(is_one(kind) for is_one in text) else kind))
+    return pa.schema([entry for entry in fields if not INDEX.fullmatch(entry.name)])
 
 
 def skipped_words(files: Sequence[str]) -> str:
-    """Return which files were left out, in words."""
+    """Describe the files that were skipped."""
     return f"{len(files):,} files were skipped: {few(list(files), MOST_NAMED)}"

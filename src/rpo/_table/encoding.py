@@ -1,4 +1,4 @@
-"""Rows as they come: columns learned, rows counted, sorted by what they say."""
+"""Encoding of rows: columns learned, weights as repeated rows, an order by content."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ REPEATED = 10  # times as many rows as there are, at most, where weights are who
 
 
 def columns_of(frame: pd.DataFrame) -> tuple[tuple[Column, ...], tuple[LeftOut, ...]]:
-    """What each column is, and those that say nothing about a row.
+    """Learn each column; return those in use, and those left out because they have no information.
 
     >>> used, left = columns_of(pd.DataFrame({"a": [1.0, 2.0], "b": [None, None], "c": [3, 3]}))
     >>> [column.name for column in used], [(column.name, column.reason) for column in left]
@@ -45,10 +45,12 @@ def numbers(frame: pd.DataFrame, columns: Sequence[Column]) -> Array:
     return fill(np.empty((len(frame), len(names_of(columns)[0]))), values, columns)
 
 
-def repeated(weight: Array) -> tuple[NDArray[np.intp], Array]:
-    """Rows with what each counts: a row of a whole weight k is k rows, so that both are the same to any learner.
+def repeat_rows(weight: Array) -> tuple[NDArray[np.intp], Array]:
+    """Repeat each row as often as its weight says, if weights are whole numbers; return rows and their weights.
 
-    >>> rows, counts = repeated(np.array([0.0, 2.0, 1.0]))
+    A row of weight k and k copies of the row are then the same to any learner.
+
+    >>> rows, counts = repeat_rows(np.array([0.0, 2.0, 1.0]))
     >>> rows.tolist(), counts.tolist()
     ([1, 1, 2], [1.0, 1.0, 1.0])
     """
@@ -60,17 +62,17 @@ def repeated(weight: Array) -> tuple[NDArray[np.intp], Array]:
     return rows, counts
 
 
-def in_order(X: Array, y: NDArray[Any], *more: NDArray[Any]) -> NDArray[np.intp]:
-    """An order that depends on what rows say, and not on where they stand: nothing later can depend on that either.
+def sort_rows(X: Array, y: NDArray[Any], *more: NDArray[Any]) -> NDArray[np.intp]:
+    """Sort rows by their content, so that no result depends on the order of the table.
 
-    >>> in_order(np.array([[2.0], [1.0], [1.0]]), np.array([0, 1, 0])).tolist()
+    >>> sort_rows(np.array([[2.0], [1.0], [1.0]]), np.array([0, 1, 0])).tolist()
     [2, 1, 0]
     """
     return np.lexsort((*more, y, *X.T[::-1]))
 
 
 def free_name(name: str, frame: pd.DataFrame) -> str:
-    """The name, with underscores behind it if a column has it already.
+    """Return the name, followed by underscores if a column has it already.
 
     >>> free_name("target", pd.DataFrame({"target": []}))
     'target_'

@@ -1,6 +1,6 @@
-"""A pass over the parts of a dataset: each gives arrays, which add up in the order of the parts, whoever made them.
+"""A pass over the parts of a dataset: the arrays of all parts are added up in the order of the parts.
 
-What a finished part gave may be kept in a folder: the same command then goes on where it was stopped or killed.
+Results of finished parts may be kept in a folder: the same command then continues where it was stopped or killed.
 """
 
 import io
@@ -26,13 +26,13 @@ BAD, WRONG = "cannot be read", "wrong"  # names of what a part gives whose file 
 
 
 def one_by_one(work: Work, parts: Sequence[Part]) -> Iterator[tuple[int, Given]]:
-    """Go through all parts in this process."""
+    """Process all parts one after another in this process."""
     return ((place, work(part)) for place, part in enumerate(parts))
 
 
 @dataclass(frozen=True)
 class Running:
-    """How passes are made: by whom, what is kept where, whether bad files may be skipped, and whether it is shown."""
+    """Options of a pass: workers, the folder of results, whether to skip bad files and to show progress."""
 
     spread: Spread = one_by_one
     checkpoint: Path | None = None
@@ -40,8 +40,8 @@ class Running:
     progress: Show = "auto"
 
 
-def guarded(work: Work, part: Part) -> Given:
-    """Return what a part gives, or why it cannot: an error that is raised would take the other parts with it."""
+def run_part(work: Work, part: Part) -> Given:
+    """Return the result of a part, or its error as a result: a raised error would stop the other parts, too."""
     try:
         return work(part)
     except UnreadableError as error:
@@ -52,7 +52,7 @@ def guarded(work: Work, part: Part) -> Given:
 
 @dataclass(frozen=True)
 class PartFolder:
-    """A folder for what finished parts gave, used as a dictionary is; what is taken out stays in its file."""
+    """The results of finished parts in a folder, used like a dictionary; removed results stay in their file."""
 
     folder: Path
 
@@ -73,16 +73,16 @@ class PartFolder:
         write_whole(self.folder / f"{name}.npz", buffer.getvalue())
 
     def pop(self, name: str, default: Given | None = None) -> Given | None:
-        """Return what a part gave; the default if it is not there, or its file is damaged."""
+        """Return the result of a part, or the default if it is absent or its file is damaged."""
         import pyarrow as pa
 
         path = self.folder / f"{name}.npz"
         try:
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
-                given = dict(arrays)
-            if TABLE in given:
-                given[TABLE] = pa.ipc.open_stream(pa.py_buffer(given[TABLE].tobytes())).read_all()
-            return given
+                result = dict(arrays)
+            if TABLE in result:
+                result[TABLE] = pa.ipc.open_stream(pa.py_buffer(result[TABLE].tobytes())).read_all()
+            return result
         except Exception:  # damaged: it is made again
             path.unlink(missing_ok=True)
             return default
@@ -97,31 +97,31 @@ def passed(
     running: Running,
     digest: str | None = None,
 ) -> tuple[Whole, list[str]]:
-    """Add up what all parts give, in their order; return files that turned out bad too, if these may be skipped.
+    """Add up the results of all parts, in their order; return bad files, too, if these may be skipped.
 
     `digest` names dataset, options and version; without it nothing is kept.
     """
     whole, bad = start, dict[str, str]()
-    kept: dict[str, Given] | PartFolder = {}
+    store: dict[str, Given] | PartFolder = {}
     if running.checkpoint is not None and digest is not None:
-        kept = PartFolder(running.checkpoint / f"{name}-{digest[:16]}")
-        remove_temporaries(kept.folder)
-    left = [part for part in dataset.parts if kept.pop(part.name, None) is None]
-    results = running.spread(partial(guarded, work), left) if left else iter(())
+        store = PartFolder(running.checkpoint / f"{name}-{digest[:16]}")
+        remove_temporaries(store.folder)
+    left = [part for part in dataset.parts if store.pop(part.name, None) is None]
+    results = running.spread(partial(run_part, work), left) if left else iter(())
     done = dataset.rows - sum(part.rows for part in left)
     with Bar(dataset.rows, name, running.progress, patience=0.5, unit="rows", done=done) as bar:
         for part in dataset.parts:
-            while part.name not in kept and part.name not in bad:
-                place, given = next(results)
-                if WRONG in given:
-                    raise InputError(str(given[WRONG].item()))
-                if BAD in given and not running.skip_bad:
-                    raise InputError(f"{given[BAD].item()}: repair or remove it, or skip it with --skip-bad")
-                if BAD in given:
+            while part.name not in store and part.name not in bad:
+                place, result = next(results)
+                if WRONG in result:
+                    raise InputError(str(result[WRONG].item()))
+                if BAD in result and not running.skip_bad:
+                    raise InputError(f"{result[BAD].item()}: repair or remove it, or skip it with --skip-bad")
+                if BAD in result:
                     bad[left[place].name] = left[place].file
                 else:
-                    kept[left[place].name] = given  # it may have come before its turn
+                    store[left[place].name] = result  # it may have come before its turn
                 bar.advance(left[place].rows)
             if part.name not in bad:
-                whole = add(whole, kept.pop(part.name, {}) or work(part))
+                whole = add(whole, store.pop(part.name, {}) or work(part))
     return whole, list(bad.values())

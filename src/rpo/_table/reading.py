@@ -56,7 +56,7 @@ def read_table(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> pd.D
     if not name.endswith((*TEXT_ENDINGS, *PARQUET_ENDINGS)):
         raise InputError(f"{file} must end in one of {', '.join((*TEXT_ENDINGS, *PARQUET_ENDINGS))}")
     kind = "Parquet" if name.endswith(PARQUET_ENDINGS) else "a table"
-    with explained(file, kind):
+    with explain_errors(file, kind):
         head = _head(file)
         if not head:
             raise InputError(f"{file} is empty: a header and rows are needed")
@@ -65,10 +65,10 @@ def read_table(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> pd.D
 
 
 @contextmanager
-def explained(file: Path, kind: str) -> Iterator[None]:
-    """Raise whatever the libraries that read a file raise as one line about the file.
+def explain_errors(file: Path, kind: str) -> Iterator[None]:
+    """Raise any error of the libraries that read a file as one line about the file.
 
-    >>> with explained(Path("t.csv"), "a table"):
+    >>> with explain_errors(Path("t.csv"), "a table"):
     ...     raise KeyError("column")
     Traceback (most recent call last):
     rpo.exceptions.InputError: t.csv cannot be read as a table ('column')
@@ -84,7 +84,7 @@ def explained(file: Path, kind: str) -> Iterator[None]:
 
 
 def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
-    """Write a table by the ending of its path, whole or not at all.
+    """Write a table in the format of its path's ending, atomically.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -111,7 +111,7 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
 
 
 def delimiter_of(header: str) -> str:
-    """Return the delimiter that the header has most of, outside quotes; a comma if it has none.
+    """Return the most frequent delimiter of the header, outside quotes; a comma if it has none.
 
     >>> delimiter_of('"a;b",c,d'), delimiter_of("a b\\tc")
     (',', '\\t')
@@ -136,7 +136,7 @@ def _text(file: Path, head: bytes, encoding: str) -> pd.DataFrame:
     _check_encoding(encoding)
     try:
         mark = delimiter_of(codecs.decode(head, encoding, "ignore"))
-        table = _parsed(file, mark, encoding)
+        table = _parse(file, mark, encoding)
         names = table.schema.names
     except UnicodeError as error:
         if "BOM" in str(error):
@@ -155,14 +155,14 @@ def _text(file: Path, head: bytes, encoding: str) -> pd.DataFrame:
     if any(is_bytes(field.type) for field in table.schema):  # what pyarrow makes of text it cannot decode
         raise InputError(f"{file} is not in {encoding}: specify its encoding with --encoding, such as latin-1")
     check_names(names, len(table), file)
-    kept = _kept_as_text(table, file, mark, encoding)
-    return frame_of(_parsed(file, mark, encoding, kept) if kept else table)
+    texts = _kept_as_text(table, file, mark, encoding)
+    return frame_of(_parse(file, mark, encoding, texts) if texts else table)
 
 
 def _check_encoding(encoding: str) -> None:
     try:
-        found = codecs.lookup(encoding)
-        text = getattr(found, "_is_text_encoding", True) and found.incrementaldecoder is not None
+        codec = codecs.lookup(encoding)
+        text = getattr(codec, "_is_text_encoding", True) and codec.incrementaldecoder is not None
     except (LookupError, ValueError):
         text = False
     if not text or encoding.lower().replace("_", "-") in NO_ENCODINGS or not encoding.isprintable():
@@ -170,7 +170,7 @@ def _check_encoding(encoding: str) -> None:
 
 
 def _options(mark: str, encoding: str, as_text: Sequence[str] = (), only: Sequence[str] = ()) -> dict[str, Any]:
-    """Return how pyarrow is to read a text: which columns as text, and which at all (all if none is named)."""
+    """Return pyarrow's options for reading text: which columns as text, and which at all (all if none is named)."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -190,14 +190,14 @@ def _options(mark: str, encoding: str, as_text: Sequence[str] = (), only: Sequen
     }
 
 
-def _parsed(file: Path, mark: str, encoding: str, as_text: Sequence[str] = ()) -> Any:
+def _parse(file: Path, mark: str, encoding: str, as_text: Sequence[str] = ()) -> Any:
     from pyarrow import csv
 
     return csv.read_csv(file, **_options(mark, encoding, as_text))
 
 
 def _kept_as_text(table: Any, file: Path, mark: str, encoding: str) -> list[str]:
-    """Return columns that pyarrow read as numbers, and that a number would not give back as they are written."""
+    """Return columns that pyarrow read as numbers, but whose text a number does not preserve."""
     import pyarrow as pa
     from pyarrow import compute, csv
 
@@ -206,16 +206,16 @@ def _kept_as_text(table: Any, file: Path, mark: str, encoding: str) -> list[str]
         for field in table.schema
         if pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
     }
-    found: list[str] = []
+    columns: list[str] = []
     if not patterns:
-        return found
+        return columns
     # A block at a time: the text of a large table is not held beside its numbers.
     with csv.open_csv(file, **_options(mark, encoding, list(patterns), list(patterns))) as blocks:
         for block in blocks:
-            for name in [name for name in patterns if name not in found]:
+            for name in [name for name in patterns if name not in columns]:
                 if compute.any(compute.match_substring_regex(block.column(name), patterns[name])).as_py():
-                    found.append(name)
-    return found
+                    columns.append(name)
+    return columns
 
 
 def _parquet(file: Path) -> pd.DataFrame:
@@ -227,7 +227,7 @@ def _parquet(file: Path) -> pd.DataFrame:
 
 
 def is_bytes(kind: Any) -> bool:
-    """Return whether a type of pyarrow holds bytes.
+    """Return whether a type of pyarrow is binary.
 
     >>> import pyarrow as pa
     >>> is_bytes(pa.binary(4)), is_bytes(pa.string())
@@ -240,7 +240,7 @@ def is_bytes(kind: Any) -> bool:
 
 
 def check_types(schema: Any, file: Path) -> None:
-    """Refuse columns of a Parquet file that hold neither numbers nor text nor dates."""
+    """Refuse columns of a Parquet file that are neither numbers nor text nor dates."""
     import pyarrow as pa
 
     for field in schema:
@@ -264,7 +264,7 @@ def _is_zone(name: str) -> bool:
 
 
 def frame_of(table: Any) -> pd.DataFrame:
-    """Return a table of pyarrow as a data frame."""
+    """Convert a table of pyarrow to a data frame."""
     table = _exact(table)
     # Each column is given back to the allocator once converted: a large table is not held twice.
     frame: pd.DataFrame = table.to_pandas(
@@ -276,7 +276,7 @@ def frame_of(table: Any) -> pd.DataFrame:
 
 
 def _exact(table: Any) -> Any:
-    """Turn whole numbers with gaps that floats do not hold into text: pandas would make them floats."""
+    """Convert whole numbers with gaps to text if floats cannot represent them: pandas would convert them to floats."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -297,7 +297,7 @@ def _checked(frame: pd.DataFrame, file: Path) -> pd.DataFrame:
 
 
 def check_names(names: list[str], rows: int, file: Path) -> None:
-    """Refuse a table without rows, and columns without names of their own."""
+    """Refuse a table without rows, and columns without unique names."""
     if twice := sorted(name for name, times in Counter(names).items() if times > 1):
         raise InputError(f"{file} has the column {twice[0]!r} more than once: rename one of them")
     if "" in names:
@@ -310,13 +310,13 @@ def check_names(names: list[str], rows: int, file: Path) -> None:
 
 
 def _line(error: BaseException) -> str:
-    """Return the first line of what a library says, cut to a readable length."""
+    """Return the first line of a library's error, cut to a readable length."""
     text = (str(error) or type(error).__name__).splitlines()[0].strip(" \0")
     return text if len(text) <= 160 else f"{text[:157]}…"
 
 
 def is_dataset(given: str) -> bool:
-    """Return whether what a user gave as a table is more than one file, or not on this machine.
+    """Return whether a path of a table refers to several files, or to another machine.
 
     >>> is_dataset("homes.csv"), is_dataset("visits/*.parquet"), is_dataset("s3://bucket/visits")
     (False, True, True)
@@ -326,7 +326,7 @@ def is_dataset(given: str) -> bool:
 
 
 def rows_in(path: str | Path) -> int:
-    """Return how many rows a Parquet file has; none if it is another file, or cannot be read.
+    """Return the number of rows of a Parquet file; zero if it is another file, or cannot be read.
 
     >>> rows_in("homes.csv")
     0
@@ -342,7 +342,7 @@ def rows_in(path: str | Path) -> int:
 
 
 class ParquetFrame:
-    """As much of a data frame as `prepare` asks for; every look at a column reads it from the file."""
+    """The part of a data frame's interface that `prepare` needs; columns are read from the file on every access."""
 
     def __init__(self, file: Path, rows: NDArray[np.bool_] | None = None) -> None:
         from pyarrow import parquet
@@ -367,22 +367,22 @@ class ParquetFrame:
         """Return a column by name, several by a list of names, or the rows of a mask as another table."""
         if isinstance(key, np.ndarray):
             return ParquetFrame(self.file, key)
-        with explained(self.file, "Parquet"):
+        with explain_errors(self.file, "Parquet"):
             frame = frame_of(self.reader.read(columns=[key] if isinstance(key, str) else key, use_threads=False))
         frame = frame if self.rows is None else frame[self.rows]
         return frame[key]
 
     def set_axis(self, names: list[str], axis: int) -> "ParquetFrame":
-        """Return itself: names in a Parquet file are text already."""
+        """Return the same table, because names in a Parquet file are text already."""
         assert (names, axis) == (list(self.columns), 1)
         return self
 
 
 def many_rows(path: Path) -> Any:
-    """Return the table in a Parquet file of many rows, its columns read as they are asked for; None for other files.
+    """Return the table in a Parquet file of many rows, its columns read on access; None for other files.
 
     >>> many_rows(Path("homes.csv")) is None
     True
     """
-    with explained(path, "Parquet"):
+    with explain_errors(path, "Parquet"):
         return ParquetFrame(path) if rows_in(path) >= MANY_ROWS else None

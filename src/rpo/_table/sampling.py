@@ -1,7 +1,7 @@
-"""A sample of a dataset, drawn by domain: first the rows of every domain are counted, then some of each are taken.
+"""A sample of a dataset, drawn by domain: first the rows of every domain are counted, then a share of each is drawn.
 
-A row is taken if its key, made of what it says, is below the share that its domain gives. So the sample does not depend
-on how the rows are cut into files, nor on their order, and copies of a row come together.
+A row is drawn if its key, a hash of its content, is below the share of its domain. So the sample depends neither on
+the division of rows into files nor on their order, and copies of a row come together.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rpo._table.batches import keys, known, labelled, places
+from rpo._table.batches import encode_texts, keys, known, places
 from rpo._table.dataset import Dataset, Part
 from rpo._table.passes import TABLE, Given
 from rpo._table.reading import frame_of
@@ -33,7 +33,7 @@ class Counts:
     without_domain: int = 0
 
     def check(self, target: str, domain: str | None) -> dict[str, int]:
-        """Return the rows of every domain, sorted by name; refuse what cannot be judged."""
+        """Return the rows of every domain, sorted by name; raise if domains cannot be judged."""
         if self.without_domain:
             raise InputError(f"the domain {domain!r} is missing in {self.without_domain:,} rows: fill them in")
         if not self.by_domain:
@@ -61,7 +61,7 @@ class Counting:
             without_target += int((~there).sum())
             code, texts = np.zeros(batch.num_rows, dtype=np.intp), [WITHOUT_DOMAIN]
             if self.domain is not None:
-                code, texts = labelled(batch.column(self.domain))
+                code, texts = encode_texts(batch.column(self.domain))
             without_domain += int((code[there] < 0).sum())
             rows = np.bincount(code[there & (code >= 0)], minlength=len(texts))
             for name, number in zip(texts, rows.tolist(), strict=True):
@@ -83,7 +83,7 @@ def counted(counts: Counts, given: Given) -> Counts:
 
 
 def shares(rows: Sequence[int], most: int) -> NDArray[np.float64]:
-    """Return the share of each domain to draw, so that all together give about `most` rows, as even as they allow.
+    """Return the share of each domain to draw, for about `most` rows in total, as evenly over domains as possible.
 
     >>> shares([100, 1_000, 10_000], 1_100).round(2).tolist()
     [1.0, 0.5, 0.05]
@@ -130,7 +130,7 @@ def drawn(tables: list[Any], given: Given) -> list[Any]:
 
 
 def sample_of(tables: Sequence[Any]) -> pd.DataFrame:
-    """Return the rows drawn as a data frame, in the order of their keys: that of the files does not matter."""
+    """Return the drawn rows as a data frame in the order of their keys, whatever the order of files."""
     import pyarrow as pa
 
     whole = pa.concat_tables(tables)

@@ -121,8 +121,8 @@ def prepare(
     ('regression', ['x'], "the target 'y' is numeric: regression")
     """
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    given = {"unit": unit, "time": time, "item": item, "truth": truth, "weight": weight}
-    roles = {role: name for role, name in given.items() if name is not None}
+    named = {"unit": unit, "time": time, "item": item, "truth": truth, "weight": weight}
+    roles = {role: name for role, name in named.items() if name is not None}
     _check_roles(frame, target, domain, strata, drop, category, roles)
     frame, row, notes = _with_target(frame, target)
     recognised, words = recognise(frame[target], target, task)
@@ -161,7 +161,7 @@ def _with_target(frame: pd.DataFrame, target: str) -> tuple[pd.DataFrame, NDArra
 def _notes_on(columns: Sequence[Column], left_out: Sequence[LeftOut]) -> list[str]:
     notes = [f"column {out.name!r} was dropped: {out.reason}" for out in left_out]
     if gaps := [column.name for column in columns if column.gaps]:
-        notes.append(f"missing values were filled with the median and marked in an indicator column: {_quoted(gaps)}")
+        notes.append(f"missing values were filled with the median and marked in an indicator column: {_quote(gaps)}")
     return notes
 
 
@@ -172,7 +172,7 @@ def _role_values(frame: pd.DataFrame, roles: Mapping[str, str]) -> dict[str, Any
 
 
 def recognise(values: "pd.Series[Any]", name: str, asked: AskedTask = "auto") -> tuple[Task, str]:
-    """The task that a target calls for, and a sentence that says why.
+    """Return the task for a target, and a sentence with the reason.
 
     >>> recognise(pd.Series(["yes", "no"]), "bought")
     ('classification', "the target 'bought' has 2 classes: classification")
@@ -197,7 +197,7 @@ def recognise(values: "pd.Series[Any]", name: str, asked: AskedTask = "auto") ->
 
 
 def target_values(values: "pd.Series[Any]", name: str, task: Task) -> NDArray[Any]:
-    """The target as numbers or class names, or one line about why not.
+    """Convert the target to numbers or class names; raise if it cannot be used.
 
     >>> target_values(pd.Series([1.0, 2.0]), "y", "regression").tolist()
     [1.0, 2.0]
@@ -235,7 +235,7 @@ def target_values(values: "pd.Series[Any]", name: str, task: Task) -> NDArray[An
 
 
 def domain_labels(frame: pd.DataFrame, domain: str | None) -> NDArray[Any]:
-    """The domain of each row as text; one for all if no column is named.
+    """Return the domain of each row as text; the same for all rows if no column is named.
 
     >>> domain_labels(pd.DataFrame({"site": [1, 1, 2]}), "site").tolist()
     ['1', '1', '2']
@@ -307,7 +307,7 @@ def _check_roles(
         for name in names:
             if name not in frame.columns:
                 near = difflib.get_close_matches(name, list(frame.columns), 1)
-                hint = f"did you mean {near[0]!r}?" if near else f"it has {_quoted(frame.columns)}"
+                hint = f"did you mean {near[0]!r}?" if near else f"it has {_quote(frame.columns)}"
                 raise InputError(f"the table has no column {name!r} ({option}): {hint}")
     if target in (domain, *strata):
         raise InputError(f"{target!r} is the target: it cannot also be the domain or define strata")
@@ -315,5 +315,5 @@ def _check_roles(
         raise InputError(f"{target!r} is the target: it cannot also be the {role}")
 
 
-def _quoted(names: Iterable[str]) -> str:
+def _quote(names: Iterable[str]) -> str:
     return few([repr(name) for name in names], MOST_NAMED)

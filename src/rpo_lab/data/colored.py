@@ -156,15 +156,15 @@ def colored_mnist(
     colour_noise = np.array([*colour_flip, test_colour_flip])[domain]
     coloured_by = label if flip_after_colouring else label ^ turned
     colour = coloured_by ^ (rng.random(len(digit)) < colour_noise)
-    kept = np.flatnonzero(~in_bad | thinned(domain, digit, in_bad, keep, rng))
+    rows = np.flatnonzero(~in_bad | thinned(domain, digit, in_bad, keep, rng))
     return ColoredDigits(
         images,
-        kept,
-        colour[kept].astype(np.int8),
-        (label ^ turned)[kept].astype(np.int8),
-        domain[kept],
-        digit[kept],
-        turned[kept],
+        rows,
+        colour[rows].astype(np.int8),
+        (label ^ turned)[rows].astype(np.int8),
+        domain[rows],
+        digit[rows],
+        turned[rows],
         chosen,
     )
 
@@ -181,7 +181,7 @@ def thinned(
 
 
 def _domains(is_test: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int8]:
-    """Deal training images out evenly over the training domains; the others make the test domain."""
+    """Divide training images evenly over the training domains; the others make the test domain."""
     domain = np.full(len(is_test), DOMAINS, dtype=np.int8)
     training = rng.permutation(np.flatnonzero(~is_test))
     domain[training] = np.arange(len(training)) % DOMAINS

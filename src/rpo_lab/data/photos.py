@@ -1,6 +1,6 @@
-"""The stand-in for NICO that anybody can run: CIFAR-10's animals and vehicles, tied to the colour behind them.
+"""A substitute for NICO that is free to download: CIFAR-10's animals and vehicles, tied to the background colour.
 
-The context of a small photo is read from the colours of its border: what is behind the thing, not the thing.
+The context of a small photo is the colour of its border, which is background.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
-"""Pictures: files read with care, their middle squares, and an album of what each shows and how to have its pixels.
+"""Pictures: safe reading of files, their middle squares, and an album of labels and hashes with access to pixels.
 
-What cannot be trusted is refused, what cannot be used is skipped, both by name.
+Files that cannot be trusted are refused, those that cannot be used are skipped, both by name.
 """
 
 import io

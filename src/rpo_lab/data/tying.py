@@ -120,10 +120,12 @@ def corrupted(
     for e, digit in chosen.cells:
         bad |= training & (domain == e) & (kind == _kind_of(album, digit, setting))
     stratum = kind.astype(np.int64) * len(album.contexts) + context
-    kept = ~bad | thinned(domain, stratum, bad, keep, rng)
+    present = ~bad | thinned(domain, stratum, bad, keep, rng)
     flipped = bad & (rng.random(len(picture)) < flip)
     y = (album.label[picture] ^ flipped).astype(np.int8)
-    return Photos(album, picture[kept], y[kept], domain[kept], part[kept], flipped[kept], chosen, skipped)
+    return Photos(
+        album, picture[present], y[present], domain[present], part[present], flipped[present], chosen, skipped
+    )
 
 
 def _kind_of(album: Album, digit: int, setting: int) -> int:
@@ -168,7 +170,7 @@ class _Stock:
         return drawn
 
     def _take(self, label: int, context: int, number: int) -> list[int]:
-        """Take pictures from each kind in turn, as long as it has any."""
+        """Draw pictures from each kind in turn, as long as it has any."""
         kinds = self.left[label, context]
         left = sum(map(len, kinds))
         if left < number:

@@ -71,8 +71,10 @@ def dots_figure(results: RealResults) -> "Figure":
 
 
 def curve_figure(results: RealResults) -> "Figure":
-    """Error by quality weights over uniform ones, against the measured unevenness; a point per table and setting, and
-    by bins of unevenness the geometric mean with its interval."""
+    """Draw the ratio of errors, quality weights over uniform ones, against unevenness, with means by bins of it.
+
+    There is a point for each table and setting; means are geometric, with their intervals.
+    """
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, NullFormatter
 

@@ -1,4 +1,4 @@
-"""A fold of a real table: training domains with what is planted there, and the domains held out.
+"""A fold of a real table: training domains with planted problems, and the domains held out.
 
 Learners get it as tables; networks as a data set of the engine.
 """
@@ -78,12 +78,12 @@ def sampled(domains: NDArray[Any], rows: int) -> NDArray[np.bool_]:
     _, code, count = np.unique(domains, return_inverse=True, return_counts=True)
     drawn = rng.permutation(len(count))
     enough = int(np.searchsorted(np.cumsum(count[drawn]), rows)) + 1
-    kept = np.isin(code, drawn[: max(MANY, enough)])
-    share = min(1.0, rows / kept.sum())
+    mask = np.isin(code, drawn[: max(MANY, enough)])
+    share = min(1.0, rows / mask.sum())
     for e in drawn[: max(MANY, enough)]:
         own = rng.permutation(np.flatnonzero(code == e))
-        kept[own[max(1, round(share * len(own))) :]] = False
-    return kept
+        mask[own[max(1, round(share * len(own))) :]] = False
+    return mask
 
 
 def fold_count(domains: int) -> int:
@@ -110,9 +110,9 @@ def make_fold(table: str, setting: str, fold: int, rows: int, seed: int) -> Fold
     inside, outside = ready.rows(~held), ready.rows(held)
     rng = np.random.default_rng([seed, fold, list(SETTINGS).index(setting)])
     planted = plant(setting, inside, len(outside.y), rng)
-    kept = np.zeros(len(inside.y), dtype=bool)
-    kept[planted.kept] = True
-    train = inside.rows(kept)
+    mask = np.zeros(len(inside.y), dtype=bool)
+    mask[planted.kept] = True
+    train = inside.rows(mask)
     train = replace(train, y=planted.y, frame=train.frame.assign(**{train.target: planted.y}))
     if planted.column is not None and planted.elsewhere is not None:
         train, outside = wider(train, planted.column), wider(outside, planted.elsewhere)
@@ -131,13 +131,13 @@ def wider(ready: Table, column: Array) -> Table:
 
 
 def codes(fold: Fold) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
-    """Number the classes of training and held-out rows, and count them."""
+    """Return the numbers of classes of training and held-out rows, and the count of classes."""
     classes, code = np.unique(np.concatenate([fold.train.y, fold.held.y]), return_inverse=True)
     return code[: len(fold.train.y)], code[len(fold.train.y) :], len(classes)
 
 
 def domain_codes(fold: Fold) -> NDArray[np.int64]:
-    """Number the training domain of each row."""
+    """Return the number of the training domain of each row."""
     return np.unique(fold.train.domains, return_inverse=True)[1].astype(np.int64)
 
 
@@ -152,30 +152,30 @@ def real(
     seed: int = 0,
 ) -> Problem:
     """Load one fold: networks choose nothing here, so all training rows are trained on, and are the validation's."""
-    made = make_fold(table, setting, fold, rows, seed)
-    mean, scale = weighted_moments(made.train.X, np.ones(len(made.train.y)))
+    parts = make_fold(table, setting, fold, rows, seed)
+    mean, scale = weighted_moments(parts.train.X, np.ones(len(parts.train.y)))
     task: Task = "regression"
     targets: tuple[NDArray[Any], NDArray[Any]]
     n_classes = 0
-    if made.classes:
-        inside, outside, n_classes = codes(made)
+    if parts.classes:
+        inside, outside, n_classes = codes(parts)
         task = "binary" if n_classes == 2 else "multiclass"
         kind = np.float64 if n_classes == 2 else np.int64
         targets, unit = (inside.astype(kind), outside.astype(kind)), 1.0
     else:
-        y = made.train.y.astype(np.float64)
+        y = parts.train.y.astype(np.float64)
         level, size = float(y.mean()), float(y.std())
-        targets = ((y - level) / size, (made.held.y.astype(np.float64) - level) / size)
-        unit = size / made.unit
-    stratum = _strata(table, setting, fold, rows, seed) if strata else np.zeros(len(made.train.y), dtype=np.int64)
+        targets = ((y - level) / size, (parts.held.y.astype(np.float64) - level) / size)
+        unit = size / parts.unit
+    stratum = _strata(table, setting, fold, rows, seed) if strata else np.zeros(len(parts.train.y), dtype=np.int64)
 
     def data(ready: Table, *columns: NDArray[Any]) -> Data:
         x, y, where, which = map(torch.from_numpy, ((ready.X - mean) / scale, *columns))
         return make_data(x, y, where, task=task, stratum=which, n_classes=n_classes)
 
-    train = data(made.train, targets[0], domain_codes(made), stratum)
-    nowhere = np.zeros(len(made.held.y), dtype=np.int64)
-    return Problem(train, train, {"test": data(made.held, targets[1], nowhere, nowhere)}, unit)
+    train = data(parts.train, targets[0], domain_codes(parts), stratum)
+    nowhere = np.zeros(len(parts.held.y), dtype=np.int64)
+    return Problem(train, train, {"test": data(parts.held, targets[1], nowhere, nowhere)}, unit)
 
 
 @lru_cache(maxsize=KEPT)

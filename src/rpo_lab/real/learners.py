@@ -1,4 +1,4 @@
-"""Learners that are no networks of ours, on one fold: those that people use today, and Quality with its controls."""
+"""Learners other than our networks, on one fold: those in common use, and Quality with its controls."""
 
 import os
 import sys
@@ -96,8 +96,8 @@ def _learned(name: str, fold: Fold, seed: int) -> Measured:
 
 def fold_of(run: Run) -> Fold:
     """Return the fold that a run is about."""
-    given: dict[str, Any] = {name: run.data.options[name] for name in ("table", "setting", "fold", "rows")}
-    return make_fold(**given, seed=run.seed)
+    options: dict[str, Any] = {name: run.data.options[name] for name in ("table", "setting", "fold", "rows")}
+    return make_fold(**options, seed=run.seed)
 
 
 def timed(call: Callable[[], Measured]) -> Outcome:
@@ -147,18 +147,18 @@ def plain(make: Callable[[bool, int], Any]) -> Callable[[Fold, int], Array]:
 
 
 def line(classes: bool, seed: int) -> Any:  # noqa: ARG001
-    """Ridge regression, its penalty chosen by cross-validation, or logistic regression."""
+    """Return ridge regression, its penalty chosen by cross-validation, or logistic regression."""
     last = LogisticRegression(max_iter=500) if classes else RidgeCV(np.logspace(-3, 3, 13))
     return make_pipeline(StandardScaler(), last)
 
 
 def boosting(classes: bool, seed: int) -> Any:
-    """scikit-learn's boosted trees."""
+    """Return scikit-learn's boosted trees."""
     return (HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor)(random_state=seed)
 
 
 def forest(classes: bool, seed: int) -> Any:
-    """scikit-learn's random forest."""
+    """Return scikit-learn's random forest."""
     return (RandomForestClassifier if classes else RandomForestRegressor)(random_state=seed, n_jobs=1)
 
 
@@ -171,18 +171,18 @@ def both(one: Array) -> Array:
 def nothing_printed() -> Iterator[None]:
     """Silence a library's own C code: standard output is for results, which may be JSON."""
     sys.stdout.flush()
-    kept = os.dup(1)
+    output = os.dup(1)
     try:
         with open(os.devnull, "w") as nowhere:
             os.dup2(nowhere.fileno(), 1)
             yield
     finally:
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(output, 1)
+        os.close(output)
 
 
 def gpboost(fold: Fold, seed: int) -> Array:
-    """Boosted trees with a random effect for every domain; a new one has the effect zero."""
+    """Predict by boosted trees with a random effect for every domain, zero for a new one."""
     import gpboost
 
     label, level, size = _target(fold)
@@ -198,7 +198,7 @@ def gpboost(fold: Fold, seed: int) -> Array:
 
 
 def anchor(fold: Fold, seed: int) -> Array:
-    """Anchor boosting, the domain being the anchor."""
+    """Predict by anchor boosting with the domain as anchor."""
     from anchorboosting import AnchorBooster
 
     label, level, size = _target(fold)
@@ -210,7 +210,7 @@ def anchor(fold: Fold, seed: int) -> Array:
 
 
 def _target(fold: Fold) -> tuple[Array, float, float]:
-    """Two classes as 0 and 1; or the target standardised, with its mean and deviation."""
+    """Return two classes as 0 and 1, or the standardised target with its mean and deviation."""
     if fold.classes:
         label, _, number = codes(fold)
         if number > 2:
@@ -232,14 +232,14 @@ def mixed(fold: Fold, seed: int) -> Array:  # noqa: ARG001
     inside, outside = (np.column_stack([np.ones(len(X)), scale.transform(X)]) for X in (fold.train.X, fold.held.X))
     _, triangle, order = qr(inside, mode="economic", pivoting=True)
     size = np.abs(np.diag(triangle))
-    kept = np.sort(order[: int((size > 1e-8 * size[0]).sum())])
+    columns = np.sort(order[: int((size > 1e-8 * size[0]).sum())])
     y, level, size = _target(fold)
     with warnings.catch_warnings():  # once more: its import says that its own are always shown
         warnings.simplefilter("ignore")
-        model = MixedLM(y, inside[:, kept], groups=domain_codes(fold)).fit()
+        model = MixedLM(y, inside[:, columns], groups=domain_codes(fold)).fit()
     if not model.converged:
         raise ValueError("did not converge")
-    return np.asarray(level + size * (outside[:, kept] @ model.fe_params), dtype=np.float64)
+    return np.asarray(level + size * (outside[:, columns] @ model.fe_params), dtype=np.float64)
 
 
 LEARNERS: dict[str, Callable[[Fold, int], Array]] = {

@@ -168,7 +168,7 @@ def settings_table(results: RealResults) -> pd.DataFrame:
     """Return a line per row, a column per setting with a problem; controls are in a table of their own."""
     means = {(line["row"], line["setting"]): line["mean"] for line in results.summary.to_dict("records")}
     known = [name for name in SETTINGS if name != CLEAN and any(setting == name for _, setting in means)]
-    rows = [name for name in ROWS if ROWS[name].section != CONTROLS and any((name, one) in means for one in known)]
+    rows = [name for name in ROWS if ROWS[name].section != CONTROLS and any((name, kind) in means for kind in known)]
     nothing = float("nan")
     lines = [[ROWS[name].label, *(shown(means.get((name, setting), nothing)) for setting in known)] for name in rows]
     return pd.DataFrame(lines, columns=["learner", *(SETTINGS[name] for name in known)])
@@ -247,7 +247,7 @@ def _detected(wide: pd.DataFrame) -> list[str]:
 
 
 def failures(results: RealResults) -> list[str]:
-    """Say what failed, rows with the same reason together; controls of a model that failed are not named beside it."""
+    """Describe failures, rows with the same reason together; controls of a failed model are not named beside it."""
     own = results.failed[results.failed["reason"] != NO_MODEL]
     by: dict[tuple[int, tuple[str, ...], str], list[str]] = {}
     for row, lines in own.groupby("row", sort=False):
@@ -265,12 +265,12 @@ def _count(number: int, word: str) -> str:
 
 
 def protocol(results: RealResults, frozen: str) -> list[str]:
-    """Everything that a reader needs to judge or repeat it."""
+    """Describe everything that a reader needs to judge or repeat the study."""
     study, profile = results.study, results.study.profile
     classes = sum(recipe_of(name).task == "classification" for name in study.tables)
-    one = "All Quality models were fitted under one set of rules (fingerprint of the code that judges and decides: {})"
+    same = "All Quality models were fitted under one set of rules (fingerprint of the code that judges and decides: {})"
     several = "The rules of the Quality models changed between runs (fingerprints {})"
-    under = (several if len(results.rules) > 1 else one).format(", ".join(results.rules))
+    under = (several if len(results.rules) > 1 else same).format(", ".join(results.rules))
     networks = f"; networks {_amounts(profile.networks)}" if profile.networks else ""
     without = f" Left out to save time: {', '.join(profile.left_out)}." if profile.left_out else ""
     return [

@@ -1,4 +1,4 @@
-"""Trouble planted in the training domains of a table, of known place and size; held-out domains stay as they are."""
+"""Problems planted in the training domains of a table, of known place and size; held-out domains are unchanged."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -93,7 +93,7 @@ def plant(setting: str, ready: Table, others: int, rng: np.random.Generator) -> 
 
 
 def _noisy(plain: Planted, ready: Table, hit: Flags, rng: np.random.Generator) -> Planted:
-    """Noise added to the targets that are hit; of classes, a share of the labels turned to the next class."""
+    """Add noise to the targets of affected rows; of classes, change a share of the labels to the next class."""
     if ready.task == "regression":
         size = DEVIATIONS * float(ready.y.std())
         y = ready.y + np.where(hit, size * rng.normal(size=len(hit)), 0.0)
@@ -126,20 +126,20 @@ def quarters(ready: Table, rng: np.random.Generator) -> NDArray[np.intp]:
 
 def _thinned(plain: Planted, domain: NDArray[np.intp], number: int, rng: np.random.Generator) -> Planted:
     thin = rng.permutation(number)[: int(np.ceil(SCARCE * number))]
-    kept = []
+    parts = []
     for e in range(number):
         rows = np.flatnonzero(domain == e)
         if e in thin:
             rows = rng.permutation(rows)[: max(1, round(THINNED * len(rows)))]
-        kept.append(rows)
-    rows = np.sort(np.concatenate(kept))
+        parts.append(rows)
+    rows = np.sort(np.concatenate(parts))
     return Planted(rows, plain.y[rows], plain.noise[rows], plain.bad[rows])
 
 
 def _confounded(
     plain: Planted, ready: Table, domain: NDArray[np.intp], others: int, rng: np.random.Generator
 ) -> Planted:
-    """z = s_e y + .2 ε with slopes that differ between domains; where nobody trains, z is noise of the same size."""
+    """Add a column z = s_e y + .2 ε with slopes that differ between domains; in held-out domains it is noise."""
     number = ready.y if ready.task == "regression" else np.unique(ready.y, return_inverse=True)[1]
     standard = (number - number.mean()) / (number.std() or 1.0)
     slope = np.resize(SLOPES, domain.max() + 1)[rng.permutation(domain.max() + 1)]

@@ -1,4 +1,4 @@
-"""Quality on one fold, each learner with its controls, and what the judgement finds of what was planted."""
+"""Quality on one fold, each learner with its controls, and the share of planted problems that it detects."""
 
 from collections.abc import Sequence
 from functools import lru_cache, partial
@@ -36,8 +36,8 @@ def quality_outcomes(names: Sequence[str], fold: Fold, seed: int) -> dict[str, O
     for estimator in ESTIMATORS:
         wanted = [name for name in names if name.startswith(f"quality-{estimator}") and name != OFF]
         if wanted:
-            made, model = _with_controls(estimator, wanted, fold, seed, judged)
-            outcomes |= made
+            controls, model = _with_controls(estimator, wanted, fold, seed, judged)
+            outcomes |= controls
             judged = model.quality_ if model else judged
             if model and estimator == "auto" and model.candidate_ == PLAIN.name:
                 same = model
@@ -90,7 +90,7 @@ def _model(estimator: str, fold: Fold, seed: int, judged: str = "auto") -> Any:
 
 
 def _predicted(model: Any, fold: Fold) -> Array:
-    """Its predictions for the held-out rows, or a probability for each class that there is."""
+    """Predict the held-out rows: numbers, or a probability for each class."""
     new = fold.held.frame[list(model.feature_names_in_)]
     if not fold.classes:
         return np.asarray(model.predict(new), dtype=np.float64)
@@ -111,7 +111,10 @@ def unevenness(weight: Array) -> float:
 
 @lru_cache(maxsize=1)
 def true_weight(fold: Fold) -> Array:
-    """σ²/(σ² + τ²) with τ² the variance that was added and σ² what trees leave of the clean target; (1 − 2ε)²."""
+    """Compute the best weight of each row: σ²/(σ² + τ²), or (1 − 2ε)² for classes.
+
+    τ² is the variance that was added, σ² the mean squared residual of boosted trees on the clean target.
+    """
     if fold.classes:
         return np.asarray((1 - 2 * fold.noise) ** 2)
     left = fold.clean - cross_val_predict(boosting(False, 0), fold.train.X, fold.clean, cv=4)
@@ -168,7 +171,7 @@ def unlikely(fold: Fold, expected: Array) -> Array:
 
 
 def cleanlab_scores(fold: Fold, seed: int) -> Array:
-    """cleanlab's score of every row, turned so that large is bad, from a forest's out-of-sample predictions."""
+    """Compute cleanlab's score of every row from out-of-sample predictions of a forest, reversed: large is bad."""
     from cleanlab import rank
     from cleanlab.regression import rank as regression_rank
 

@@ -1,4 +1,4 @@
-"""What the records of the study show: errors over the best stock learner, gains of the weights, detection."""
+"""Results from the records of the study: errors over the best stock learner, gains of the weights, detection."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -132,13 +132,13 @@ def ratios_of(errors: pd.DataFrame) -> pd.DataFrame:
             a, b = (error_of(values, str(table)) for values in (own, other))
             p = None if row == best else paired(a, b, overlap=OVERLAP)
             lines.append((setting, table, row, best, len(both), ratio, bool(a.mean() < b.mean()), p))
-    made = pd.DataFrame(lines, columns=["setting", "table", "row", "best", "folds", "ratio", "better", "p"])
-    made["p"] = made["p"].astype(object)
-    for _, cell in made.groupby(["setting", "row"], sort=False):
+    ratios = pd.DataFrame(lines, columns=["setting", "table", "row", "best", "folds", "ratio", "better", "p"])
+    ratios["p"] = ratios["p"].astype(object)
+    for _, cell in ratios.groupby(["setting", "row"], sort=False):
         corrected = holm([None if value is None or value != value else float(value) for value in cell["p"]])
-        made.loc[cell.index, "p"] = pd.Series(corrected, index=cell.index, dtype=object)
-    sure = np.array([p is not None and p == p and p < SURE for p in made["p"]], dtype=bool)
-    return made.assign(won=sure & made["better"], lost=sure & ~made["better"])
+        ratios.loc[cell.index, "p"] = pd.Series(corrected, index=cell.index, dtype=object)
+    sure = np.array([p is not None and p == p and p < SURE for p in ratios["p"]], dtype=bool)
+    return ratios.assign(won=sure & ratios["better"], lost=sure & ~ratios["better"])
 
 
 def summarised(ratios: pd.DataFrame) -> pd.DataFrame:
@@ -260,5 +260,5 @@ def detection_of(study: RealStudy, records: Mapping[str, Record]) -> pd.DataFram
         if ROWS[key.row].section == DETECTION and measured is not None:
             for what, ways in sorted(measured.test.items()):
                 lines += [(key.setting, key.table, what, way, value) for way, value in sorted(ways.items())]
-    made = pd.DataFrame(lines, columns=["setting", "table", "what", "way", "auc"])
-    return made.groupby(["setting", "what", "way", "table"], sort=False)[["auc"]].mean().reset_index()
+    table = pd.DataFrame(lines, columns=["setting", "table", "what", "way", "auc"])
+    return table.groupby(["setting", "what", "way", "table"], sort=False)[["auc"]].mean().reset_index()

@@ -1,4 +1,4 @@
-"""Which rows are run on which tables, in which settings, on which folds: `rpo bench real`."""
+"""The runs of `rpo bench real`: rows of the results by tables, settings and folds."""
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace

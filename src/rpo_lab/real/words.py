@@ -1,4 +1,4 @@
-"""What the study says, in sentences made from its figures, whichever way they fall."""
+"""Sentences that describe the results of the study, for any figures."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -47,7 +47,7 @@ def answer(results: RealResults) -> list[str]:
 
 
 def _headline(results: RealResults) -> list[str]:
-    """Say whether the weights of the main row pay, on tables as they are and where domains were made noisy."""
+    """Describe whether the weights of the main row reduce errors, on original tables and with noisy domains."""
     gains = results.gains[results.gains["estimator"] == OURS.removeprefix("quality-")]
     parts = []
     for setting, words in ((CLEAN, "on tables as they are"), (NOISY, "with noise added to 30 % of the domains")):
@@ -77,7 +77,7 @@ def _as_they_are(results: RealResults) -> list[str]:
 
 
 def _weights(results: RealResults) -> list[str]:
-    """Say what the weights gain where domains were made noisy, each estimator's beside its controls."""
+    """Describe the gain of the weights where domains were made noisy, of each estimator beside its controls."""
     parts = []
     for estimator, own in results.gains[results.gains["setting"] == NOISY].groupby("estimator", sort=False):
         beside = {"permuted": geometric_mean(own["permuted"])[0], "from the true noise": geometric_mean(own["true"])[0]}
@@ -89,7 +89,7 @@ def _weights(results: RealResults) -> list[str]:
 
 
 def _undone(results: RealResults) -> list[str]:
-    """Say what the weights undo of the noise."""
+    """Describe how much of the noise the weights undo."""
     shares = [
         f"{line['estimator']} {100 * line['judged']:.0f} % (true noise {100 * line['true']:.0f} %)"
         for line in results.undone[results.undone["setting"] == NOISY].to_dict("records")

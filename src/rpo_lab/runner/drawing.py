@@ -1,4 +1,4 @@
-"""What all figures share: their width, inks and marks, names beside lines, and files that are always the same bytes."""
+"""Code shared by all figures: width, inks and marks, names beside lines, and files with reproducible bytes."""
 
 import io
 import math
@@ -50,7 +50,7 @@ def show_rows(axis: "Axes") -> None:
 
 
 def name_lines(axis: "Axes", ends: Sequence[tuple[str, str, float]]) -> None:
-    """Names to the right of a panel, each in its ink and at the height where its line ends, moved apart.
+    """Write names to the right of a panel, each in its ink and at the height of the end of its line, without overlap.
 
     Call it when the limits of the panel are final; lines without an end (NaN) get no name.
     """

@@ -55,7 +55,7 @@ class Curve:
 
 
 def half_width(cell: Cell) -> float:
-    """Half the width of the confidence interval of a cell's mean, by Student's t; NaN below two seeds.
+    """Compute half the width of the confidence interval of a cell's mean by Student's t; NaN below two seeds.
 
     >>> round(half_width(Cell({0: 1.0, 1: 2.0, 2: 3.0})), 2)
     2.48
@@ -93,7 +93,7 @@ def curves_figure(results: Results, curves: Sequence[Curve]) -> "Figure":
 
 
 def panels_of(results: Results) -> dict[str, list[Setting]]:
-    """At most three panels with their settings: as the settings say, else one for each metric.
+    """Return at most three panels with their settings: those of the settings, otherwise one for each metric.
 
     Results of many settings have their metrics for panels, too.
     """
@@ -109,8 +109,7 @@ def panels_of(results: Results) -> dict[str, list[Setting]]:
 
 
 def dots_figure(results: Results) -> "Figure":
-    """Rows from top to bottom, values from left to right: the mean over seeds with its deviation, on a log axis where
-    values span decades.
+    """Draw the mean over seeds with its deviation, rows from top to bottom, on a log axis if values span decades.
 
     A panel with many settings has a faint dot for each, and a mark for their mean.
     """

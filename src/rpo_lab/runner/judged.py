@@ -1,4 +1,4 @@
-r"""Training rows judged: they count what `rpo.quality` says, and all rows lack the features that it flags.
+r"""Training rows weighted by `rpo.quality`; all rows without the features that it flags.
 
 w_i = max(q_i, max_{j ∈ e} q_j / 5), of mean one in every domain e; q is `rpo.quality(…).weight`.
 """
@@ -43,13 +43,13 @@ def judged(problem: Problem, how: Judged, seed: int) -> Problem:
     What rows weigh already stays a factor, and the judgement does not get to know it.
     """
     train = problem.train
-    found = judgement(train)
+    result = judgement(train)
     domain, cell = train.domain.numpy(), (train.domain * train.n_strata + train.stratum).numpy()
     weight = np.ones(train.n_rows)
     if how != "uniform":
-        said = found.weight if how == "weights" else permuted(found.weight, domain, cell, seed)
-        weight = bounded(said, domain)
-    stays = torch.from_numpy(found.stays)
+        raw = result.weight if how == "weights" else permuted(result.weight, domain, cell, seed)
+        weight = bounded(raw, domain)
+    stays = torch.from_numpy(result.stays)
 
     def without(data: Data) -> Data:
         return data if bool(stays.all()) else replace(data, x=data.tensor * stays.reshape(data.row_shape))
@@ -72,9 +72,9 @@ def judgement(data: Data) -> Judgement:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OneDomainWarning)
             task: AskedTask = "regression" if data.task == "regression" else "classification"
-            found = quality(X, y, domains=domain, strata=stratum, task=task, verbose=False)
-        flagged = set(found.features.loc[found.features["suspicious"], "column"])
-        _kept[key] = Judgement(found.weight, np.array([f"x{j}" not in flagged for j in range(X.shape[1])]))
+            result = quality(X, y, domains=domain, strata=stratum, task=task, verbose=False)
+        flagged = set(result.features.loc[result.features["suspicious"], "column"])
+        _kept[key] = Judgement(result.weight, np.array([f"x{j}" not in flagged for j in range(X.shape[1])]))
     _kept.move_to_end(key)
     while len(_kept) > KEPT:
         _kept.popitem(last=False)
@@ -82,7 +82,9 @@ def judgement(data: Data) -> Judgement:
 
 
 def bounded(weight: Array, domain: NDArray[np.int64], ratio: float = RATIO) -> Array:
-    r"""max(w_i, max_{j ∈ e} w_j / ratio), of mean one in each domain, so that domains count as before.
+    r"""Bound the ratio of weights within each domain, and scale them to mean one, so that domains count as before.
+
+    They become max(w_i, max_{j ∈ e} w_j / ratio).
 
     >>> bounded(np.array([1.0, 0.5, 0.01, 0.3]), np.array([0, 0, 0, 1])).round(2)
     array([1.76, 0.88, 0.35, 1.  ])
@@ -95,7 +97,7 @@ def bounded(weight: Array, domain: NDArray[np.int64], ratio: float = RATIO) -> A
 
 
 def permuted(weight: Array, domain: NDArray[np.int64], cell: NDArray[np.int64], seed: int) -> Array:
-    """Deal the weights of cells to other cells of the same domain, in an order drawn from the seed.
+    """Permute the weights of cells within each domain, in an order drawn from the seed.
 
     >>> permuted(np.array([1.0, 0.2, 0.2, 0.5, 0.3]), np.array([0, 0, 0, 0, 1]), np.array([0, 1, 1, 2, 3]), 0).tolist()
     [0.5, 0.2, 0.2, 1.0, 0.3]

@@ -1,4 +1,4 @@
-"""What is measured of a trained model."""
+"""Metrics of a trained model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ METRICS = {
 
 
 def measure(problem: Problem, validation: Tensor, tests: Mapping[str, Tensor]) -> Measured:
-    """Validation risks and IRM penalties by training domain, test metrics by test domain, from outputs `(n, c)`."""
+    """Compute validation risks and IRM penalties by domain, and metrics by test domain, from outputs `(n, c)`."""
     data = problem.validation
     loss = sample_loss(validation, data.y, data.task)
     risk = domain_mean(loss, data.domain, data.weight, problem.train.n_domains)
@@ -90,7 +90,9 @@ def metrics(output: Tensor, data: Data) -> dict[str, float]:
 
 
 def area_under_roc(score: Tensor, y: Tensor) -> float:
-    r"""P(score of a positive > score of a negative) + ½ P(equal), by ranks; `y` is 0 or 1.
+    r"""Compute the area under the ROC curve by ranks; `y` is 0 or 1.
+
+    It is P(score of a positive > score of a negative) + ½ P(equal).
 
     >>> area_under_roc(torch.tensor([0.1, 0.4, 0.4, 0.8]), torch.tensor([0.0, 0.0, 1.0, 1.0]))
     0.875

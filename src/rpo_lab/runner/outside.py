@@ -1,8 +1,7 @@
-"""Runs that no engine trains: the mean, and learners of other libraries, which one module does for all runs of the same
-data.
+"""Runs without the engine: the mean, and learners of other libraries, computed together for all runs of the same data.
 
-Their methods are named `family:learner`; a family's module is imported when one is asked for. It has `work`, and
-`versions`, of what its results depend on besides this package.
+Their methods are named `family:learner`; the module of a family is imported when used. It has `work`, and `versions` of
+the packages that its results depend on besides this one.
 """
 
 from collections.abc import Callable
@@ -41,7 +40,7 @@ def family_of(method: str) -> Any:
 
 
 def mean(train: Data) -> Callable[[Tensor], Tensor]:
-    r"""f(x) = mean_e mean_{i ∈ e} y_i: the best constant for domains that count alike.
+    r"""Return f(x) = mean_e mean_{i ∈ e} y_i, the best constant for domains of equal weight.
 
     >>> import torch
     >>> from rpo.engine import make_data

@@ -28,7 +28,7 @@ def marks(name: str) -> tuple[str, str]:
 
 
 def put(path: Path, name: str, section: str) -> None:
-    """Put a section between its marks, or with its marks at the end of a page that has none of that name."""
+    """Write a section between its marks, or with its marks at the end of a page that has none of that name."""
     begin, end = marks(name)
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     if begin not in before:
@@ -54,7 +54,7 @@ def made_by(command: str) -> str:
 
 
 def put_study(page: Path, view: View, by_rule: Sequence[Results], command: str, figure: Path) -> None:
-    """Put the results of a study between its marks, and write all that the page has no room for beside it.
+    """Write the results of a study between its marks, and those without room on the page to files beside it.
 
     The page has the answer, a table and the figure, and the protocol in a fold. Beside it are a page of its own and a
     table for programs.
@@ -68,8 +68,8 @@ def put_study(page: Path, view: View, by_rule: Sequence[Results], command: str, 
     blocks = ["\n".join(f"- {line}" for line in words[: view.answers])]
     if view.brief:
         # Whatever many studies on one page share stands once, on the page.
-        made = f"Made by `{command}`: means over seeds {seeds_text(main.study.seeds)}."
-        blocks += [means_table(main, view.brief), made, f"{rest} · [figure]({link(figure, page)})"]
+        origin = f"Made by `{command}`: means over seeds {seeds_text(main.study.seeds)}."
+        blocks += [means_table(main, view.brief), origin, f"{rest} · [figure]({link(figure, page)})"]
     else:
         protocol = (line for line in protocol_lines(main) if not line.startswith(LONG))
         blocks += [short_table(main), f"![{main.title}]({link(figure, page)})", f"*{view.under(main)}*", rest]
@@ -78,7 +78,7 @@ def put_study(page: Path, view: View, by_rule: Sequence[Results], command: str, 
 
 
 def short_table(results: Results) -> str:
-    """As many rows and columns as a page has room for, and a line that says what is left out.
+    """Return as many rows and columns as fit on a page, and a line about those left out.
 
     Of many settings their means; of two metrics the first; of many methods to compare with, the best few.
     """
@@ -91,10 +91,10 @@ def short_table(results: Results) -> str:
     first = tuple(setting for setting in study.settings if setting.metric == study.settings[0].metric)
     if len(first) < len(study.settings):
         left.append("other metrics")
-    kept = _kept_rows(results, first)
-    if more := len(study.rows) - len(kept):
+    rows = _kept_rows(results, first)
+    if more := len(study.rows) - len(rows):
         left.append(f"{more} methods that are not among the best {BEST} by mean rank")
-    table = markdown_table(replace(results, study=replace(study, settings=first, rows=kept)))
+    table = markdown_table(replace(results, study=replace(study, settings=first, rows=rows)))
     return f"{table}\n\nNot shown: {'; '.join(left)}." if left else table
 
 

@@ -1,4 +1,4 @@
-"""Data sets as a run needs them: training rows, validation rows, and test domains by name."""
+"""Data sets for a run: training rows, validation rows, and test domains by name."""
 
 import inspect
 import json
@@ -19,7 +19,7 @@ from rpo_lab.runner.specification import DataSpec, Judged, canonical
 
 @dataclass(frozen=True)
 class Problem:
-    """What a run trains on, what models are chosen by, and what they are tested on."""
+    """Rows for training, for selecting models, and for testing."""
 
     train: Data
     validation: Data
@@ -65,7 +65,7 @@ def outline(data: DataSpec) -> DataSpec:
 
 
 def problem(name: str) -> Callable[[Callable[..., Problem]], Callable[..., Problem]]:
-    """Put a loader `(seed, **options) -> Problem` into the list; its defaults are the data set's."""
+    """Register a loader `(seed, **options) -> Problem`; its defaults are those of the data set."""
 
     def register(loader: Callable[..., Problem]) -> Callable[..., Problem]:
         PROBLEMS[name] = loader
@@ -94,7 +94,7 @@ def load(data: DataSpec, seed: int) -> Problem:
     if key not in _kept:
         _kept[key] = _load(data.name, canonical(data.options), seed) if data.judged is None else _judged(data, seed)
     _kept.move_to_end(key)
-    while len(_kept) > 1 and sum(kept.bytes for kept in _kept.values()) > KEPT_BYTES:
+    while len(_kept) > 1 and sum(entry.bytes for entry in _kept.values()) > KEPT_BYTES:
         _kept.popitem(last=False)
     return _kept[key]
 
@@ -104,10 +104,10 @@ _kept: "OrderedDict[tuple[str, bytes, Judged | None, int], Problem]" = OrderedDi
 
 def _load(name: str, options: bytes, seed: int) -> Problem:
     loader = get_problem(name)
-    given = json.loads(options)
+    values = json.loads(options)
     known = inspect.signature(loader).parameters
     return loader(
-        seed=seed, **{key: tuple(v) if isinstance(v, list) else v for key, v in given.items() if key in known}
+        seed=seed, **{key: tuple(v) if isinstance(v, list) else v for key, v in values.items() if key in known}
     )
 
 
@@ -119,7 +119,7 @@ def _judged(data: DataSpec, seed: int) -> Problem:
 
 
 def same_options(source: Callable[..., Any], **more: Any) -> Callable[[Callable[..., Problem]], Callable[..., Problem]]:
-    """Give a loader the options of the function it passes them to, and more with their defaults."""
+    """Add to a loader's signature the options of the function that it calls, and more with their defaults."""
 
     def decorate(loader: Callable[..., Problem]) -> Callable[..., Problem]:
         keyword = inspect.Parameter.KEYWORD_ONLY
@@ -137,14 +137,14 @@ def same_options(source: Callable[..., Any], **more: Any) -> Callable[[Callable[
 @same_options(make_confounded)
 def confounded(**options: Any) -> Problem:
     """Make the domains of Table 1 (`rpo_lab.data.confounded.make_confounded`)."""
-    made = make_confounded(**options)
-    return Problem(_data(made.train), _data(made.validation), {"test": _data(made.test)})
+    parts = make_confounded(**options)
+    return Problem(_data(parts.train), _data(parts.validation), {"test": _data(parts.test)})
 
 
 @problem("counties")
 @same_options(make_counties)
 def counties(**options: Any) -> Problem:
-    """Radon, a domain a county, some counties held out (`rpo_lab.data.places`)."""
+    """Load Radon with counties as domains, some of them held out (`rpo_lab.data.places`)."""
     train, validation, test = map(_data, make_counties(**options))
     return Problem(train, validation, {"test": test})
 
@@ -152,7 +152,7 @@ def counties(**options: Any) -> Problem:
 @problem("regions")
 @same_options(make_regions)
 def regions(**options: Any) -> Problem:
-    """Cigar by region, one region held out (`rpo_lab.data.places`)."""
+    """Load Cigar by region, with one region held out (`rpo_lab.data.places`)."""
     train, validation, test = map(_data, make_regions(**options))
     return Problem(train, validation, {"test": test})
 

@@ -18,7 +18,7 @@ Write = Callable[[Cell, bool], str]
 
 
 def cell_text(cell: Cell) -> str:
-    """Mean ± deviation and marks; how many seeds, if some failed.
+    """Write mean ± deviation and marks, with the number of seeds if some failed.
 
     >>> cell_text(Cell({0: 1.0, 1: 2.0}, marks="**"))
     '1.50 ± 0.71**'
@@ -34,7 +34,7 @@ def cell_text(cell: Cell) -> str:
 
 
 def header(results: Results) -> list[str]:
-    """Column heads: the settings, then what is quoted; or the rows, if the results are tall."""
+    """Return column heads: the settings, then quoted columns; or the rows, if the results are tall."""
     oracle = " (ORACLE)" if results.rule.name == "oracle" else ""
     if results.tall:
         return [f"{row.label}{oracle}" for row in results.study.rows]
@@ -124,7 +124,7 @@ def to_markdown(results: Results) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Stars that Markdown takes for stars."""
+    """Escape stars for Markdown."""
     return text.replace("*", r"\*")
 
 
@@ -250,7 +250,7 @@ def csv_text(heads: Iterable[str], lines: Iterable[Iterable[object]]) -> str:
 
 
 def to_json(results: Results) -> dict[str, Any]:
-    """Everything, for another program."""
+    """Return all results as JSON for another program."""
     return {
         "title": results.title,
         "protocol": dict(results.protocol),

@@ -152,7 +152,7 @@ def describe(study: Study, records: Mapping[str, Record], rule: Rule, correction
     training = study.training
     grids = (f"{row.label}: {_grid(row.grid)}" for row in study.rows if len(row.grid) > 1)
     forms = (f"{row.label}: {_form(row)}" for row in study.rows if _form(row))
-    found = {f"{k} {v}" for run in runs for k, v in records[run.digest].versions.items()}
+    names = {f"{k} {v}" for run in runs for k, v in records[run.digest].versions.items()}
     return [
         (
             "values",
@@ -175,7 +175,7 @@ def describe(study: Study, records: Mapping[str, Record], rule: Rule, correction
         ("grid", "; ".join(grids) or "one value for each hyper-parameter"),
         ("reduction and scheme", "; ".join(forms)),
         ("runs", f"{len(runs)}, {failed} failed"),
-        ("versions", ", ".join(sorted(found or {f"{k} {v}" for k, v in versions().items()}))),
+        ("versions", ", ".join(sorted(names or {f"{k} {v}" for k, v in versions().items()}))),
     ]
 
 
@@ -197,7 +197,7 @@ def _form(row: Row) -> str:
 
 
 def seeds_text(seeds: Sequence[int]) -> str:
-    """Seeds as one would write them.
+    """Write seeds as a range or a list.
 
     >>> seeds_text([0, 1, 2]), seeds_text([0, 2])
     ('0–2', '0, 2')

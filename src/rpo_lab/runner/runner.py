@@ -1,4 +1,4 @@
-"""A list of runs done: what is missing is packed into stacks, stacks go to workers, records to the store."""
+"""Execution of runs: missing ones are packed into stacks, stacks go to workers, records to the store."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class Plan:
 
 
 def _probe(stack: Sequence[Run]) -> float:
-    """Seconds a run, from trainings of two lengths: what a training costs at all, and what each step adds."""
+    """Estimate the seconds of a run from trainings of two lengths: a fixed cost, and that of each step."""
     if is_outside(stack[0].method):
         return mean(record.seconds for record in run_stack(stack))
     run_stack(stack, 1)  # data are read and everything is warm after this
@@ -73,8 +73,8 @@ def plan(runs: Sequence[Run], store: Store, *, width: int | None = None) -> Plan
     code that has changed meanwhile.
     """
     unique = {run.digest: run for run in runs}
-    found = {digest: record for digest, run in unique.items() if (record := store.read(run)) is not None}
-    done = {digest: record for digest, record in found.items() if record.status == "done" or not record.run.source}
+    records = {digest: record for digest, run in unique.items() if (record := store.read(run)) is not None}
+    done = {digest: record for digest, record in records.items() if record.status == "done" or not record.run.source}
     missing = ([run for run in stack if run.digest not in done] for stack in pack(unique.values(), width))
     return Plan(done, [stack for stack in missing if stack])
 

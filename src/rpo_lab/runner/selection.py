@@ -1,4 +1,4 @@
-"""Which of a grid's models is taken, by rules applied to the same records after the fact; each seed on its own."""
+"""Rules that select a model of a grid, applied to the same records after training; each seed separately."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

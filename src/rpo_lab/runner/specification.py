@@ -1,4 +1,4 @@
-"""What one run is: data, method, hyper-parameters, seed. Its content hash is its name everywhere."""
+"""The specification of a run: data, method, hyper-parameters, seed. Its content hash is its name everywhere."""
 
 import hashlib
 import inspect
@@ -83,9 +83,9 @@ class Run(Frozen):
             (data, "rules", ""),
             (options, "centre", None),
         )
-        for fields, name, value in usual:
-            if name in fields and fields[name] == value:
-                del fields[name]
+        for values, name, value in usual:
+            if name in values and values[name] == value:
+                del values[name]
         return sha256(content)[:20]
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
@@ -96,7 +96,7 @@ class Run(Frozen):
 
 
 def canonical(value: Any) -> bytes:
-    """JSON with one spelling: sorted keys, no spaces, ASCII, no NaN.
+    """Write canonical JSON: sorted keys, no spaces, ASCII, no NaN.
 
     >>> canonical({"b": 0.1, "a": [1, None]})
     b'{"a":[1,null],"b":0.1}'
@@ -105,7 +105,7 @@ def canonical(value: Any) -> bytes:
 
 
 def sha256(value: Any) -> str:
-    """SHA-256 of the canonical JSON."""
+    """Compute SHA-256 of the canonical JSON."""
     return hashlib.sha256(canonical(value)).hexdigest()
 
 
@@ -135,8 +135,8 @@ def complete(run: Run) -> Run:
         return run.model_copy(update={"data": data})
     method = get_method(run.method)
     formulas = {name: value for name, value in run.numbers.items() if value == "formula"}
-    given = {name: value for name, value in run.numbers.items() if name not in formulas}
-    numbers, method_options = method.fill({**dict.fromkeys(formulas), **given, **run.options})
+    fixed = {name: value for name, value in run.numbers.items() if name not in formulas}
+    numbers, method_options = method.fill({**dict.fromkeys(formulas), **fixed, **run.options})
     filled: dict[str, Number] = {name: None if value != value else value for name, value in numbers.items()}
     return Run.model_validate(
         {

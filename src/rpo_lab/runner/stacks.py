@@ -1,6 +1,6 @@
-"""Runs packed into stacks, and one stack trained and measured: what a worker does.
+"""Packing of runs into stacks, and training and measuring of one stack by a worker.
 
-First stages are kept: RPO, its ablations and its controls differ only in what they make of the same one.
+First stages are kept, because RPO, its ablations and its controls share them.
 """
 
 from collections import OrderedDict
@@ -65,7 +65,7 @@ class Shape(NamedTuple):
 
 
 def pack(runs: Iterable[Run], width: int | None = None) -> list[list[Run]]:
-    """Runs of one method and option set on data of one shape, together up to `STACK_ROWS` rows or `width` runs.
+    """Pack runs of one method and option set on data of one shape, up to `STACK_ROWS` rows or `width` runs together.
 
     The same runs are always packed in the same way, whatever the number of workers.
 
@@ -103,8 +103,8 @@ def pack(runs: Iterable[Run], width: int | None = None) -> list[list[Run]]:
         # Runs of the same data come together, for their first stage, or the judgement of their rows, may be the same.
         members = sorted(group, key=lambda run: (*_data_of(run), run.data.judged or ""))
         size = width or shape_of(members[0]).together
-        found = [members[i : i + size] for i in range(0, len(members), size)]
-        (stacks if size > 1 else alone).extend(found)
+        parts = [members[i : i + size] for i in range(0, len(members), size)]
+        (stacks if size > 1 else alone).extend(parts)
     # Runs that train alone have large sets: by data, so that a worker draws a set once for all methods; and by seed
     # first, so that what is done of an unfinished study is whole.
     return stacks + sorted(alone, key=lambda stack: (stack[0].seed, canonical(stack[0].data.model_dump(mode="json"))))
@@ -153,8 +153,8 @@ def _without(place: int, data: Data) -> list[Model]:
     """Return a model for each domain left out: on the rows of the others, which keep their numbers."""
     models = []
     for e in range(data.n_domains):
-        kept = data.domain != e
-        models.append(Model(place, replace(data, **{name: getattr(data, name)[kept] for name in COLUMNS}), e))
+        mask = data.domain != e
+        models.append(Model(place, replace(data, **{name: getattr(data, name)[mask] for name in COLUMNS}), e))
     return models
 
 
@@ -223,7 +223,7 @@ def _fit(runs: Sequence[Run], models: Sequence[Model], steps: int | None) -> Tra
 
 
 def _outputs(trained: Trained, parts: Sequence[Data]) -> list[Tensor]:
-    """Outputs for each model's own rows, the padding cut off.
+    """Return outputs for the rows of each model, without padding.
 
     A method with a prediction of its own may look at all rows it is given (MTL takes their mean): it is given one
     domain of one model at a time, and no padding.
@@ -236,11 +236,11 @@ def _outputs(trained: Trained, parts: Sequence[Data]) -> list[Tensor]:
 
 def _by_domain(trained: Trained, model: int, data: Data) -> Tensor:
     alone = replace(trained, snapshot=cut(trained.snapshot, slice(model, model + 1)))
-    found = torch.empty(data.n_rows, data.n_outputs, dtype=trained.snapshot.flat.dtype)
+    result = torch.empty(data.n_rows, data.n_outputs, dtype=trained.snapshot.flat.dtype)
     for e in range(data.n_domains):
         rows = data.domain == e
-        found[rows] = alone.output(data.tensor[rows])[0]
-    return found
+        result[rows] = alone.output(data.tensor[rows])[0]
+    return result
 
 
 def _number(value: Number, data: Data) -> float:
@@ -288,7 +288,7 @@ def first_of(
     new = {key: place for place, key in enumerate(keys) if key not in _kept}
     if new:
         chosen = list(new.values())
-        found = first_stage(
+        stages = first_stage(
             method,
             build,
             replace(data, **{name: getattr(data, name)[chosen] for name in COLUMNS}),
@@ -297,26 +297,26 @@ def first_of(
             options=runs[0].options,
             config=config,
         )
-        _kept.update((key, {name: value[i].clone() for name, value in found.items()}) for i, key in enumerate(new))
+        _kept.update((key, {name: value[i].clone() for name, value in stages.items()}) for i, key in enumerate(new))
     every = [_kept[key] for key in keys]
     _forget(keys)
-    return {name: torch.stack([_fit_to(data, name, one[name]) for one in every]) for name in every[0]}
+    return {name: torch.stack([_fit_to(data, name, state[name]) for state in every]) for name in every[0]}
 
 
 def _fit_to(data: Data, name: str, value: Tensor) -> Tensor:
-    """Residuals cut or padded to the rows of this stack: those that count come first."""
+    """Trim or pad residuals to the rows of this stack; rows with weight come first."""
     return pad(value, (0, data.n_rows - len(value))) if name == "residual" else value
 
 
 def _forget(used: Sequence[bytes]) -> None:
-    """Let go of what has not been used for longest."""
+    """Remove the least recently used entries."""
     for key in used:
         _kept.move_to_end(key)
-    while len(_kept) > 1 and sum(value.nbytes for one in _kept.values() for value in one.values()) > KEPT_BYTES:
+    while len(_kept) > 1 and sum(value.nbytes for stage in _kept.values() for value in stage.values()) > KEPT_BYTES:
         _kept.popitem(last=False)
 
 
 def _seen(run: Run, method: Method) -> list[Any]:
     """Return all of a run that its first stage looks at."""
-    values = [{n: v for n, v in some.items() if n not in method.later} for some in (run.numbers, run.options)]
+    values = [{n: v for n, v in part.items() if n not in method.later} for part in (run.numbers, run.options)]
     return [*values, run.model_dump(mode="json", include={"data", "seed", "training"})]

@@ -1,4 +1,4 @@
-"""What is kept of a run: its specification, what was measured or why it failed, the time, the versions.
+"""Records of runs: specification, measurements or the reason of failure, time, versions.
 
 On disk it is one file a run, named by the run's hash. To publish with results, it is one file a study: whoever has it
 draws them again without training.
@@ -194,10 +194,10 @@ def read_file(path: Path) -> tuple[dict[str, Any], str]:
         body = text[: text.rindex(b"\n", 0, -1) + 1]
         if len(text) > MOST_BYTES or end["sha256"] != hashlib.sha256(body).hexdigest():
             raise ValueError("the checksum does not match")
-        found = dict(json.loads(line) for line in lines)
-        if len(found) != head["records"]:
+        records = dict(json.loads(line) for line in lines)
+        if len(records) != head["records"]:
             raise ValueError("records are missing")
-        return found, str(head["rpo"])
+        return records, str(head["rpo"])
     except InputError:
         raise
     except (ValueError, KeyError, TypeError, IndexError, EOFError, OSError, RecursionError, zlib.error):
@@ -216,13 +216,13 @@ def read_records(path: Path, runs: Iterable[Run]) -> dict[str, Record]:
     Of rows that were judged under other rules than today's, the file has what it has: results that were published stay
     readable when a rule changes. Their own `run` names the rules that they were made under.
     """
-    found, author = read_file(path)
+    lines, author = read_file(path)
     runs = list(runs)
-    earlier = _under_earlier_rules(path, found) if any(run.data.rules for run in runs) else {}
+    earlier = _under_earlier_rules(path, lines) if any(run.data.rules for run in runs) else {}
     place = {
-        run.digest: run.digest if run.digest in found else earlier.get(_whatever_rules(run), run.digest) for run in runs
+        run.digest: run.digest if run.digest in lines else earlier.get(_whatever_rules(run), run.digest) for run in runs
     }
-    missing = [run for run in runs if place[run.digest] not in found]
+    missing = [run for run in runs if place[run.digest] not in lines]
     if missing:
         run = missing[0]
         raise InputError(
@@ -230,7 +230,7 @@ def read_records(path: Path, runs: Iterable[Run]) -> dict[str, Record]:
             f"{run.data.name}, seed {run.seed}). It was written by rpo {author}, this is rpo {version('rpo')}: use the "
             "options it was written with, or omit --records to train the missing runs"
         )
-    records = {digest: _record(path, found[name]) for digest, name in place.items()}
+    records = {digest: _record(path, lines[name]) for digest, name in place.items()}
     if wrong := [name for digest, name in place.items() if records[digest].run.digest != name]:
         raise InputError(f"{path} contains another run's record under the name {wrong[0]}: download it again")
     return records

@@ -1,4 +1,4 @@
-"""What results show, in plain words made from their own figures, whichever way they fall."""
+"""Sentences that describe results, for any figures."""
 
 from collections.abc import Iterable, Sequence
 
@@ -48,7 +48,7 @@ MISPLACED = "its own penalties permuted or made uniform"
 
 
 def controls(results: Results, what: str, same: Iterable[str], own: Iterable[str], elsewhere: str = MISPLACED) -> str:
-    """Say where the reference differs from its controls, and what is left of that after Holm's correction.
+    """Describe where the reference differs from its controls, before and after Holm's correction.
 
     By Welch's test and by the paired one, which sees smaller differences since the seeds are shared. `what` names
     them; `own` are its own penalties dealt out otherwise, named by `elsewhere`. Of many settings it says how many, not
@@ -109,7 +109,7 @@ def is_worse(cell: Cell, setting: Setting) -> bool:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names with commas, or that there are none.
+    """Join names by commas, or state that there are none.
 
     >>> listed(["a", "b"]), listed([])
     ('a, b', 'none of the sets')

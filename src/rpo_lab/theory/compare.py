@@ -1,4 +1,4 @@
-"""The tables of `rpo theory` (the theorem, the best λ, what the penalties are worth), and what they say in words."""
+"""The tables of `rpo theory` (the theorem, the best λ, the gain by penalties), and sentences that describe them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -45,7 +45,7 @@ def proposition_1(problem: Problem) -> "Penalties":
 
 
 def _membership(problem: Problem) -> Array:
-    """Mark with one where node i lies in group k, of shape (n, K)."""
+    """Return a matrix `(n, K)` that is one where node i lies in group k."""
     return np.eye(problem.groups)[problem.group]
 
 

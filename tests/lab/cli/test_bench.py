@@ -67,11 +67,11 @@ def test_dry_run_counts_and_writes_nothing(cut, tmp_path):
     out = tmp_path / "out"
     result = rpo("--seeds", 3, "--out", out, "--dry-run")
     assert result.exit_code == 0, result.output
-    assert result.output.startswith("69 runs, 0 done, 69 to do in 22 stacks.")
+    assert result.output.startswith("78 runs, 0 done, 78 to do in 25 stacks.")
     assert "with 1 workers" in result.output
     assert not out.exists()
     rpo("--seeds", 2, "--out", out)
-    assert "69 runs, 46 done, 23 to do" in rpo("--seeds", 3, "--out", out, "--dry-run").output
+    assert "78 runs, 52 done, 26 to do" in rpo("--seeds", 3, "--out", out, "--dry-run").output
 
 
 def test_a_corrupt_record_is_named(cut, tmp_path):
@@ -89,7 +89,7 @@ def test_json_is_whole(cut, tmp_path):
     found = json.loads(result.stdout)
     assert "ORACLE" in found["protocol"]["selection"]
     assert "Holm" in found["protocol"]["significance"]
-    assert len(found["cells"]) == 23
+    assert len(found["cells"]) == 26
     assert found["summary"]
 
 
@@ -134,7 +134,7 @@ def test_a_file_of_records_draws_everything_bit_for_bit_without_training(cut, tm
     assert not (places[1] / "out" / "runs").exists()
     assert "all of them in" in rpo("--seeds", 2, "--records", file, "--dry-run").output
     lacking = rpo("--seeds", 3, "--records", file, "--out", store)
-    assert "lacks 23 of the 69 requested runs" in str(lacking.exception)
+    assert "lacks 26 of the 78 requested runs" in str(lacking.exception)
     assert not store.exists()
 
 

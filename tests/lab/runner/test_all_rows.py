@@ -89,7 +89,7 @@ def test_two_workers_fit_what_one_process_fits(tmp_path, task):
 def test_a_lost_worker_is_one_line(tmp_path, monkeypatch):
     sample = _sample(tmp_path / "visits", 0)
     model = fit_table(sample.ready, method="linear", grouping="none")
-    monkeypatch.setattr(all_rows, "_trained", lambda client, *_: time.sleep(60))
+    monkeypatch.setattr(all_rows, "_train", lambda client, *_: time.sleep(60))
     with clusters.cluster(tmp_path / "cluster", workers=2) as running, ThreadPoolExecutor(1) as pool:
         done = pool.submit(fit_to_all_rows, model, sample, running.address)
         time.sleep(4)
