@@ -41,6 +41,10 @@ LITERAL: Mapping[str, JsonValue] = {**SPLIT, "reduction": "sum", "scheme": "pape
 # The same ratios between domains and between strata, at the strength of everybody else: means, η and ρ of mean one.
 FAIR: Mapping[str, JsonValue] = {**SPLIT, "scheme": "calibrated", "density_exponent": -0.8, "folds": 0}
 STRENGTH = (100.0, 1000.0)
+UNCENTRED = (
+    "IRM + lip, which is RPO with uniform penalties but for the centre of its dummy classifier, "
+    "and RPO's own penalties permuted"
+)
 
 
 def comparison() -> tuple[Row, ...]:
@@ -88,7 +92,9 @@ def comparison() -> tuple[Row, ...]:
 def fair() -> tuple[Row, ...]:
     """Return RPO, its ablations and controls in the form and with the grid of IRM.
 
-    Uniform penalties of mean one are IRM + lip itself, which therefore needs no row of its own.
+    Uniform penalties have no row of their own: with mean one they are IRM + lip but for the centre of the dummy
+    classifier, the log odds of the classes, which are nearly even here. With `centre="zero"` they are equal to 1e-9;
+    with the log odds the logits differ by 0.04 after 60 steps on small digits (`tests/lab/test_cmnist.py`).
     """
     strength = grid(strength=STRENGTH)
     return (
@@ -218,8 +224,7 @@ def summary(results: Results) -> list[str]:
     if SAME_FORM in {row.label for row in results.study.rows}:
         sentence = controls(results, CONTROLLED, (SAME_FORM,), (PERMUTED, UNIFORM))
     else:
-        what = "IRM + lip, which is RPO with its penalties made uniform, and RPO's own penalties permuted"
-        sentence = controls(results, what, (), ("IRM + lip", PERMUTED))
+        sentence = controls(results, UNCENTRED, (), ("IRM + lip", PERMUTED), "IRM + lip or its own penalties permuted")
     if results.tall:
         return [across(results, COMPARISON), sentence]
     first, others = (

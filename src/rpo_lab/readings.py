@@ -69,7 +69,7 @@ FORM = Factor(
 )
 OPTIONS = {ORDER.name: "flip_after_colouring", SIZE.name: "keep", PLACE.name: "setting"}
 RIVALS = {
-    "irm": (IRM, PEN, LIP, PERMUTED),  # uniform penalties of mean one are IRM + lip itself
+    "irm": (IRM, PEN, LIP, PERMUTED),  # uniform penalties are IRM + lip but for the centre (`fair`)
     "validation": (IRM, PEN, LIP, PERMUTED),
     "formula": (IRM, SAME_FORM, PEN, LIP, PERMUTED, UNIFORM),
 }

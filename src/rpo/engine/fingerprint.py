@@ -22,9 +22,10 @@ def fingerprint(method: Method, net: Net, run: "Preparation") -> Fingerprint:
     """Return a text for each thing that decides the result of a training, by name."""
     data, config, first = run.data, run.config, run.first or {}
     x = data.x.sample() if isinstance(data.x, Source) else data.x
-    # Only where they are not the default, so that earlier checkpoints are recognised.
+    # The rest, and an option that is newer, only where they are not the default: earlier checkpoints are recognised.
     rest = f"{' bfloat16' * config.autocast}{f' {config.accumulate} batches' if config.accumulate > 1 else ''}"
-    numbers, options = sorted(run.numbers.items()), sorted(run.options.items())
+    numbers = sorted(run.numbers.items())
+    options = [item for item in sorted(run.options.items()) if item != ("centre", None)]
     return {
         "method": f"{method.name}, version {method.version}",
         "data": f"{data.task} {digest(x, data.y, data.domain, data.stratum, data.weight)}",

@@ -44,10 +44,17 @@ OPTIONS = {
     "scheme": Choice("paper", "calibrated", words="Algorithm 1 to the letter, or with calibrated penalties."),
     "density_exponent": Choice(None, words="Exponent of a cell's density in ρ; None for that of the scheme."),
     "folds": Choice(0, words="Number of folds for out-of-fold residuals in the first stage; 0 for none."),
+    # Added after results were stored: hashes leave it out where it is None (fingerprints, `Run.digest` of the studies).
+    "centre": Choice(
+        None,
+        "zero",
+        "log-odds",
+        words="What the dummy classifier scales logits about: zero, their log odds, or None for that of the scheme.",
+    ),
 }
 SCHEMES = {"calibrated": {"reduction": "mean", "anneal": 0.25, "rescale": "divide", "folds": 4}}
 MOST_COLLAPSE = 1.5  # of the calibrated η; from 2 on, predicting zero is a minimum
-LATER = ("strength", "anneal")
+LATER = ("strength", "anneal", "centre")
 
 
 def algorithm_1(run: "Preparation") -> State:
@@ -131,13 +138,15 @@ def unharmed(run: "Preparation", model: int, eta: Array) -> float:
 
 
 def centre_of(run: "Preparation", model: int) -> Array:
-    r"""What the dummy classifier stretches the output about: zero, or (calibrated) log-odds of the classes' shares.
+    r"""Return what the dummy classifier scales the output about: zero, or the log odds of the classes' shares.
 
-    A regression's target is centred before it comes here. Without the same for classes the penalty pulls at the
+    The option `centre` chooses; by default zero in the paper's scheme, and log odds in the calibrated one. A
+    regression's target is centred before it comes here. Without the same for classes the penalty pulls at the
     intercept of a rare class, and the predicted shares come out wrong.
     """
     data = run.data
-    if run.option("scheme") == "paper" or data.task == "regression":
+    centre = run.option("centre") or ("zero" if run.option("scheme") == "paper" else "log-odds")
+    if centre == "zero" or data.task == "regression":
         return np.zeros(data.n_outputs)
     y = (data.y[model] if data.stacked else data.y).cpu().numpy().astype(int)
     _, _, weight = run.rows(model)
@@ -238,6 +247,10 @@ def rpo_permuted(net: Net, params: Params, state: State, batch: Batch, hp: Value
     summary="RPO-uniform: the means of RPO's penalties everywhere (control: is it only their strength?).",
 )
 def rpo_uniform(net: Net, params: Params, state: State, batch: Batch, hp: Values) -> Terms:
-    r"""RPO's loss with mean η* and mean ρ* in place of η* and ρ*"""
+    r"""RPO's loss with mean η* and mean ρ* in place of η* and ρ*
+
+    Calibrated, without folds and with `centre="zero"` it is IRM + lip with η = `strength` and λ by formula, unless
+    `unharmed` lowers η.
+    """
     terms: Terms = rpo(net, params, state, batch, hp)
     return terms

@@ -72,13 +72,19 @@ class Run(Frozen):
         >>> Run(data=DataSpec(name="confounded"), method="rpo", seed=1).digest
         'b6fd3506bb9fbf39c67d'
         """
-        # Left out where they say nothing: digests are those of the time before there were versions, plugins and
-        # judgements.
+        # Left out where they say nothing: digests are those of the time before there were versions, plugins,
+        # judgements and RPO's option `centre`.
         content = self.model_dump(mode="json")
-        data = content["data"]
-        usual = ((content, "version", 1), (content, "source", ""), (data, "judged", None), (data, "rules", ""))
+        data, options = content["data"], content["options"]
+        usual = (
+            (content, "version", 1),
+            (content, "source", ""),
+            (data, "judged", None),
+            (data, "rules", ""),
+            (options, "centre", None),
+        )
         for values, name, value in usual:
-            if values[name] == value:
+            if name in values and values[name] == value:
                 del values[name]
         return sha256(content)[:20]
 

@@ -44,11 +44,15 @@ def across(results: Results, section: str) -> str:
     )
 
 
-def controls(results: Results, what: str, same: Iterable[str], own: Iterable[str]) -> str:
+MISPLACED = "its own penalties permuted or made uniform"
+
+
+def controls(results: Results, what: str, same: Iterable[str], own: Iterable[str], elsewhere: str = MISPLACED) -> str:
     """Describe where the reference differs from its controls, before and after Holm's correction.
 
     By Welch's test and by the paired one, which sees smaller differences since the seeds are shared. `what` names
-    them; `own` are its own penalties dealt out otherwise. Of many settings it says how many, not which.
+    them; `own` are its own penalties dealt out otherwise, named by `elsewhere`. Of many settings it says how many, not
+    which.
     """
     same, own = list(same), list(own)
     every = [(label, s, results.cell(label, s.label)) for label in (*same, *own) for s in results.study.settings]
@@ -66,9 +70,9 @@ def controls(results: Results, what: str, same: Iterable[str], own: Iterable[str
     )
     if better:
         where = f"{len(better)} of {len(results.study.settings)} columns" if results.tall else listed(sorted(better))
-        return f"{line} It is better than its own penalties permuted or made uniform on {where}."
+        return f"{line} It is better than {elsewhere} on {where}."
     return (
-        f"{line} It is nowhere better, by either test, than its own penalties permuted or made uniform: there is no "
+        f"{line} It is nowhere better, by either test, than {elsewhere}: there is no "
         "evidence that the placement of the penalties helps, and not only their strength."
     )
 

@@ -62,6 +62,17 @@ def test_complete_writes_out_every_default_and_keeps_what_was_given():
     assert complete(Run(data=DataSpec(name="confounded"), method="rpo")).numbers["lam"] is None
 
 
+def test_an_option_that_came_later_keeps_the_hash_of_earlier_runs():
+    """RPO had no `centre` when records were published; one that is chosen is another run."""
+    rpo = Run(data=DataSpec(name="confounded"), method="rpo")
+    run = complete(rpo)
+    assert run.options["centre"] is None
+    assert run.digest == "d31478fd2fa45a0d670a"
+    options = {name: value for name, value in run.options.items() if name != "centre"}
+    assert run.model_copy(update={"options": options}).digest == run.digest
+    assert complete(rpo.model_copy(update={"options": {"centre": "zero"}})).digest != run.digest
+
+
 def test_a_corrected_method_is_another_run(monkeypatch):
     """A method at its first version has the digest it had before there were versions; a corrected one never has it."""
     first = replace(get_method("irm-lip"), version=1)
