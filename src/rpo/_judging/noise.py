@@ -3,6 +3,7 @@
 Both kinds of target answer the same questions: how noisy is a group, how sure is that, and what is a row of it worth.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -44,7 +45,7 @@ _ROUNDS = 20
 Codes = NDArray[np.intp]
 
 
-class NoiseOfRows:
+class NoiseOfRows(ABC):
     """What is left of rows, and how noisy groups of them are; of numbers or of labels."""
 
     by_row: ClassVar[tuple[str, ...]]
@@ -59,21 +60,21 @@ class NoiseOfRows:
         parts: dict[str, Any] = {name: getattr(self, name)[rows] for name in self.by_row}
         return replace(self, **parts)  # type: ignore[type-var]
 
+    @abstractmethod
     def table(self, group: Codes, n_groups: int) -> pd.DataFrame:
         """Return how noisy each group is, and how much noisier than the rest."""
-        raise NotImplementedError
 
     def relative_table(self, group: Codes, n_groups: int) -> pd.DataFrame:
         """Return the same with each row compared with what is usual in its domain."""
         return self.table(group, n_groups)
 
+    @abstractmethod
     def weights(self, stratum: Codes, n_strata: int) -> Array:
         """Return what a row of each cell is worth in a fit, `(n_domains, n_strata)`, at most one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def precision(self, stratum: Codes, n_strata: int) -> Array:
         """Return how much a row of each cell tells, `(n_domains, n_strata)`, at most one."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
