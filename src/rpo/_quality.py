@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rpo._io import AskedTask, Grouping, Show, Task, one_thread
 from rpo._judging.arguments import prepare_arguments
-from rpo._judging.evidence import look, told
+from rpo._judging.evidence import estimate, to_tables
 from rpo._judging.judgement import Judgement
 from rpo._public import public
 from rpo._table.table import FEWEST_ROWS, Table
@@ -151,7 +151,7 @@ def judge(
     progress: Show = "auto",
 ) -> Quality:
     """Judge a table that was prepared before."""
-    seen = look(
+    evidence = estimate(
         ready,
         grouping=grouping,
         estimator=learner_of(estimator, ready.task),
@@ -159,7 +159,7 @@ def judge(
         random_state=random_state,
         progress=progress,
     )
-    return Quality(**vars(told(ready, seen, random_state)))
+    return Quality(**vars(to_tables(ready, evidence, random_state)))
 
 
 def learner_of(estimator: Any, task: Task) -> Any:

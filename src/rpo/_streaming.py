@@ -11,7 +11,7 @@ import numpy as np
 from rpo._io import AskedTask, Grouping, few, one_thread
 from rpo._judging.all_rows import of_all_rows
 from rpo._judging.column_sums import ColumnRuler
-from rpo._judging.evidence import Seen, look, told
+from rpo._judging.evidence import Evidence, estimate, to_tables
 from rpo._judging.judgement import Scope
 from rpo._judging.measuring import Measuring, Roles, measured
 from rpo._judging.ruler import Ruler
@@ -111,17 +111,17 @@ def judge_dataset(
     """Judge the sample, and then every row by its models."""
     ready, dataset = sample.ready, sample.dataset
     with one_thread():
-        seen = look(
+        evidence = estimate(
             ready,
             grouping=grouping,
             estimator=learner_of(estimator, ready.task),
             random_state=seed,
             progress=running.progress,
         )
-        base = told(ready, seen, seed)
+        base = to_tables(ready, evidence, seed)
     ready = replace(ready, notes=(*ready.notes, *sample.notes))
-    work = measuring_of(sample, seen, grouping)
-    digest = _digest(sample.digest, ready.task, str(ready.columns), grouping, str(estimator), seen.strata.names)
+    work = measuring_of(sample, evidence, grouping)
+    digest = _digest(sample.digest, ready.task, str(ready.columns), grouping, str(estimator), evidence.strata.names)
     (sums, top), _ = passed(
         "measuring", work, dataset, (Sums(), None), measured, replace(running, skip_bad=False), digest
     )
@@ -130,20 +130,20 @@ def judge_dataset(
         words = f"{lacking:,} rows have a class that is not in the sample, and were left out"
         ready = replace(ready, notes=(*ready.notes, words))
     if isinstance(work.strata, ColumnStrata):
-        seen = _with_others(seen, sums, len(work.strata.known))
+        evidence = _with_others(evidence, sums, len(work.strata.known))
     scope = Scope(int(sums["rows"].sum()), len(ready.y), dataset.files)
     with one_thread():
         base = replace(base, table=ready)
-        return Quality(**vars(of_all_rows(base, seen, sums, work.columns, frame_of(top), scope, seed)))
+        return Quality(**vars(of_all_rows(base, evidence, sums, work.columns, frame_of(top), scope, seed)))
 
 
-def measuring_of(sample: Sample, seen: Seen | None = None, grouping: Grouping = "auto") -> Measuring:
+def measuring_of(sample: Sample, evidence: Evidence | None = None, grouping: Grouping = "auto") -> Measuring:
     """Return how to measure every row by the estimates of a sample; compute these if not given."""
-    seen = look(sample.ready, grouping=grouping, progress=False) if seen is None else seen
+    evidence = estimate(sample.ready, grouping=grouping, progress=False) if evidence is None else evidence
     ready = sample.ready
     roles = roles_of(sample)
-    strata: Strata | ColumnStrata | None = seen.strata.found
-    ruler = Ruler.of(seen, ready.X.shape[1])
+    strata: Strata | ColumnStrata | None = evidence.strata.found
+    ruler = Ruler.of(evidence, ready.X.shape[1])
     if sample.strata:
         strata = ColumnStrata.of(ready.frame[list(sample.strata)])
         ruler = replace(ruler, n_strata=len(strata.known) + 1)
@@ -160,15 +160,15 @@ def roles_of(sample: Sample) -> Roles:
     return Roles(ready.target, ready.domain, ready.columns, names, classes, sample.strata)
 
 
-def _with_others(seen: Seen, sums: Sums, number: int) -> Seen:
+def _with_others(evidence: Evidence, sums: Sums, number: int) -> Evidence:
     """Name the stratum after the known ones, of combinations that the sample lacks; without rows drop it from sums."""
     domains = len(sums["rows"])
     cells = {name: sums[name].reshape(domains, number + 1, -1) for name in sums if name.startswith("cell_")}
     if cells["cell_count" if "cell_count" in cells else "cell_rows"][:, number].any():
-        return replace(seen, strata=replace(seen.strata, names=(*seen.strata.names, OTHER)))
+        return replace(evidence, strata=replace(evidence.strata, names=(*evidence.strata.names, OTHER)))
     for name, cell in cells.items():
         sums[name] = cell[:, :number].reshape(domains * number, *sums[name].shape[1:])
-    return seen
+    return evidence
 
 
 def _digest(*words: object) -> str:

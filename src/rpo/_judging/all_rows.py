@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from rpo._judging.column_sums import ColumnRuler
-from rpo._judging.evidence import Seen
+from rpo._judging.evidence import Evidence
 from rpo._judging.frames import (
     cells_table,
     domains_table,
@@ -26,7 +26,7 @@ from rpo.grouping.strata import NamedStrata
 
 
 def of_all_rows(
-    sample: Judgement, seen: Seen, sums: Sums, ruler: ColumnRuler, top: pd.DataFrame, scope: Scope, seed: int
+    sample: Judgement, evidence: Evidence, sums: Sums, ruler: ColumnRuler, top: pd.DataFrame, scope: Scope, seed: int
 ) -> Judgement:
     """Return counts, levels, noise, weights, missing values and shifts of all rows; the rest stays the sample's."""
     ready = sample.table
@@ -34,29 +34,29 @@ def of_all_rows(
     classes = np.unique(ready.y) if ready.task == "classification" else None
     noise: Any
     if classes is None:
-        assert seen.levels.lines is not None
-        noise, levels, stratum = number_noise_of(sums, seen.levels.lines, seen.levels)
-        noise = replace(noise, misfit=seen.noise.misfit)
+        assert evidence.levels.lines is not None
+        noise, levels, stratum = number_noise_of(sums, evidence.levels.lines, evidence.levels)
+        noise = replace(noise, misfit=evidence.noise.misfit)
     else:
-        clear = isinstance(seen.noise, LabelNoise) and seen.noise.clear
-        own = seen.problem.domain * len(seen.strata.names) + seen.strata.labels
+        clear = isinstance(evidence.noise, LabelNoise) and evidence.noise.clear
+        own = evidence.problem.domain * len(evidence.strata.names) + evidence.strata.labels
         sampled = by_group(own, None, len(sums["cell_rows"]))
-        noise, levels, stratum = label_noise_of(sums, len(classes), clear, seen.levels, sampled)
-    strata = NamedStrata(stratum, seen.strata.names, seen.strata.searched)
+        noise, levels, stratum = label_noise_of(sums, len(classes), clear, evidence.levels, sampled)
+    strata = NamedStrata(stratum, evidence.strata.names, evidence.strata.searched)
     weight = noise.weights(stratum, len(strata.names))
     each = weight[noise.domain, stratum]
     total, squares = sums["features"], sums["feature_squares"]
     variance = squares.sum(0) / sums["rows"].sum() - (total.sum(0) / sums["rows"].sum()) ** 2
     novel = novelty(sums["rows"], total, squares, variance) if len(names) > 1 else np.zeros(1)
-    domains = domains_table(noise, levels, novel, sums["rows"], seen.held_out, mean_weight(noise, each), names)
+    domains = domains_table(noise, levels, novel, sums["rows"], evidence.held_out, mean_weight(noise, each), names)
     every = noise.relative_table(stratum, len(strata.names))
     return replace(
         sample,
         domains=domains,
-        strata=named_strata_table(strata, strata_table(seen.problem, seen.noise, seen.strata, seed, every)),
+        strata=named_strata_table(strata, strata_table(evidence.problem, evidence.noise, evidence.strata, seed, every)),
         cells=cells_table(noise, strata, names, each),
-        rows=rows_table(top if scope.files > 1 else top.drop(columns="file"), names, seen.strata.names, classes),
-        weight=weight[np.unique(ready.domains, return_inverse=True)[1], seen.strata.labels],
+        rows=rows_table(top if scope.files > 1 else top.drop(columns="file"), names, evidence.strata.names, classes),
+        weight=weight[np.unique(ready.domains, return_inverse=True)[1], evidence.strata.labels],
         columns=ruler.told(sums, sample.columns, [str(name) for name in names], classes),
         noise=overall(domains) if classes is not None else float(noise.table(0 * stratum, 1)["noise"][0]),
         scope=replace(scope, explained=_explained(sums) if classes is None else None),

@@ -36,7 +36,7 @@ from rpo._table.table import Table
 from rpo.grouping.strata import NamedStrata, check_grouping, codes
 
 
-def look(
+def estimate(
     ready: Table,
     *,
     grouping: Grouping = "auto",
@@ -44,8 +44,8 @@ def look(
     predictions: NDArray[Any] | None = None,
     random_state: int = 0,
     progress: Show = "auto",
-) -> "Seen":
-    """All that needs models: residuals, their noise, strata, features."""
+) -> "Evidence":
+    """Estimate all that needs models: residuals, their noise, strata, suspicious features."""
     check_grouping(grouping, classes=ready.task == "classification", given=ready.strata is not None)
     names, code = np.unique(ready.domains, return_inverse=True)
     classes, y = np.unique(ready.y, return_inverse=True) if ready.task == "classification" else (None, ready.y)
@@ -54,23 +54,25 @@ def look(
     n_classes = 0 if classes is None else len(classes)
     problem = Problem(ready.X, y, code, len(names), n_classes, counts, estimator, unit)
     if predictions is not None:
-        return _given(given_predictions(predictions, problem), ready, problem, grouping, random_state)
-    return _looked(ready, problem, grouping, random_state, progress)
+        return _estimate_from_predictions(
+            given_predictions(predictions, problem), ready, problem, grouping, random_state
+        )
+    return _estimate_from_models(ready, problem, grouping, random_state, progress)
 
 
-def told(ready: Table, seen: "Seen", random_state: int = 0) -> Judgement:
-    """What was seen, as tables."""
+def to_tables(ready: Table, evidence: "Evidence", random_state: int = 0) -> Judgement:
+    """Return the evidence as data frames."""
     names, code = np.unique(ready.domains, return_inverse=True)
     classes = np.unique(ready.y) if ready.task == "classification" else None
-    used, noise, strata = seen.problem, seen.noise, seen.strata
+    used, noise, strata = evidence.problem, evidence.noise, evidence.strata
     counts = used.weight
     row_weight = noise.weights(strata.labels, len(strata.names))[code, strata.labels]
     domains = domains_table(
         noise,
-        seen.levels,
+        evidence.levels,
         novelty_of(used) if len(names) > 1 else np.zeros(1),
         np.bincount(code, counts > 0, len(names)),
-        seen.held_out,
+        evidence.held_out,
         mean_weight(noise, row_weight),
         names,
     )
@@ -78,12 +80,12 @@ def told(ready: Table, seen: "Seen", random_state: int = 0) -> Judgement:
         domains=domains,
         strata=named_strata_table(strata, strata_table(used, noise, strata, random_state)),
         cells=cells_table(noise, strata, names, row_weight),
-        rows=rows_table(_first_rows(ready, seen), names, strata.names, classes),
-        features=features_table(ready.names, sources(ready), seen.suspicion, names.tolist()),
-        slopes=slopes_table(ready, seen.suspicion, names),
+        rows=rows_table(_first_rows(ready, evidence), names, strata.names, classes),
+        features=features_table(ready.names, sources(ready), evidence.suspicion, names.tolist()),
+        slopes=slopes_table(ready, evidence.suspicion, names),
         weight=row_weight * (counts > 0),
         table=ready,
-        expected=replace(seen.expected, models=None),
+        expected=replace(evidence.expected, models=None),
         assigned=strata,
         columns=judge_columns(
             ready.frame,
@@ -102,15 +104,15 @@ def told(ready: Table, seen: "Seen", random_state: int = 0) -> Judgement:
     )
 
 
-def _first_rows(ready: Table, seen: "Seen") -> pd.DataFrame:
+def _first_rows(ready: Table, evidence: "Evidence") -> pd.DataFrame:
     """Return the least likely rows: what they say, what the other rows say about them, and their own columns."""
-    size = np.where(seen.problem.weight > 0, seen.noise.size, -1.0)
+    size = np.where(evidence.problem.weight > 0, evidence.noise.size, -1.0)
     first = least_likely(size)
     told = {
         "row": ready.row[first],
-        "domain": seen.problem.domain[first],
-        "stratum": seen.strata.labels[first],
-        **beside(seen.problem.y[first], seen.expected.value[first]),
+        "domain": evidence.problem.domain[first],
+        "stratum": evidence.strata.labels[first],
+        **beside(evidence.problem.y[first], evidence.expected.value[first]),
         "times": size[first],
     }
     columns = ready.frame.iloc[first][[column.name for column in ready.columns]].reset_index(drop=True)
@@ -118,7 +120,7 @@ def _first_rows(ready: Table, seen: "Seen") -> pd.DataFrame:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class Evidence:
     """What a judgement rests on: residuals, their noise and levels, strata, features, errors on domains held out."""
 
     problem: Problem
@@ -131,18 +133,20 @@ class Seen:
     held_out: Array
 
 
-def _given(expected: Expected, ready: Table, problem: Problem, grouping: Grouping, seed: int) -> Seen:
-    """Predictions are there: nothing is trained, so nothing is said of features and of domains held out."""
+def _estimate_from_predictions(
+    expected: Expected, ready: Table, problem: Problem, grouping: Grouping, seed: int
+) -> Evidence:
+    """Estimate from given predictions: nothing is trained, so features and held-out errors are not judged."""
     noise, levels = noise_and_levels(problem, expected)
     strata = strata_of(ready, problem, noise.size, np.arange(len(problem.y)), grouping, seed)
     none = np.zeros(problem.X.shape[1])
     slopes = np.full((problem.n_domains, len(none)), np.nan)
     suspicion = Suspicion(none, none + 1, slopes, slopes, ())
-    return Seen(problem, expected, noise, levels, strata, suspicion, np.full(problem.n_domains, np.nan))
+    return Evidence(problem, expected, noise, levels, strata, suspicion, np.full(problem.n_domains, np.nan))
 
 
-def _looked(ready: Table, problem: Problem, grouping: Grouping, seed: int, progress: Show) -> Seen:
-    """Look, weigh, look again: at a sample of many rows, then at all of them once more."""
+def _estimate_from_models(ready: Table, problem: Problem, grouping: Grouping, seed: int, progress: Show) -> Evidence:
+    """Estimate, weigh, and estimate again: on a sample if there are many rows, then once on all of them."""
     rows = np.flatnonzero(sample_by_domain(problem))
     sampled = len(rows) < len(problem.y)
     some = problem.part(rows) if sampled else problem
@@ -175,4 +179,4 @@ def _looked(ready: Table, problem: Problem, grouping: Grouping, seed: int, progr
         held_out = errors_by_domain(some, unseen)
         if isinstance(noise, NumberNoise):
             noise = replace(noise, misfit=noise.some(rows).estimate_misfit(some.y - unseen.value))
-    return Seen(used, expected, noise, levels, strata, suspicion, held_out)
+    return Evidence(used, expected, noise, levels, strata, suspicion, held_out)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rpo._judging.evidence import Seen
+from rpo._judging.evidence import Evidence
 from rpo._judging.levels import OwnLines
 from rpo._judging.noise import NumberNoise
 from rpo._judging.sums import Sums, by_group
@@ -59,21 +59,21 @@ class Ruler:
     """The models of each fold as tables, where they are of a kind that can be."""
 
     @classmethod
-    def of(cls, seen: Seen, features: int) -> "Ruler":
-        """Take what was seen of the sample; `features` counts those before any was flagged."""
-        flagged = seen.suspicion.flagged if seen.problem.X.shape[1] < features else ()
-        models = seen.expected.models
+    def of(cls, evidence: Evidence, features: int) -> "Ruler":
+        """Take the models and constants of a sample; `features` counts those before any was flagged."""
+        flagged = evidence.suspicion.flagged if evidence.problem.X.shape[1] < features else ()
+        models = evidence.expected.models
         assert models is not None
-        noise = seen.noise
+        noise = evidence.noise
         return cls(
             models,
-            Ranks.of(np.unique(content([seen.problem.X]))),
+            Ranks.of(np.unique(content([evidence.problem.X]))),
             np.delete(np.arange(features), flagged),
-            seen.problem.n_domains,
-            len(seen.strata.names),
-            noise.usual if isinstance(noise, NumberNoise) else np.ones(seen.problem.n_domains),
-            seen.levels.lines,
-            seen.levels.recalibration,
+            evidence.problem.n_domains,
+            len(evidence.strata.names),
+            noise.usual if isinstance(noise, NumberNoise) else np.ones(evidence.problem.n_domains),
+            evidence.levels.lines,
+            evidence.levels.recalibration,
             tuple(Quick.of(fits, models.shares, models.n_classes) for fits in models.fits),
         )
 

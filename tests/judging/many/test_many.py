@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rpo._judging.evidence import look
+from rpo._judging.evidence import estimate
 from rpo._judging.levels import OwnLines, number_noise
 from rpo._judging.noise_sums import number_noise_of, spent_on
 from rpo._judging.ruler import Ruler
@@ -76,7 +76,7 @@ def test_rows_of_the_sample_are_judged_by_models_that_did_not_see_them():
     frame = pd.DataFrame(rng.normal(size=(600, 2)), columns=["a", "b"]).assign(site=np.arange(600) % 3)
     frame["y"] = frame["a"] + rng.normal(size=600)
     ready = prepare(frame, target="y", domain="site")
-    seen = look(ready, estimator="trees", grouping="none", progress=False)
+    seen = estimate(ready, estimator="trees", grouping="none", progress=False)
     ruler = Ruler.of(seen, 2)
     found = ruler.measure(ready.X, ready.y, seen.problem.domain, np.zeros(600, np.intp))
     np.testing.assert_allclose(found.value, seen.expected.value, rtol=1e-12)
