@@ -22,7 +22,27 @@ __all__ = ["Quality", "judge", "quality"]
 
 @public
 class Quality(Judgement):
-    __doc__ = Judgement.__doc__
+    """The quality of a table: what is poor, where, and how surely.
+
+    Attributes
+    ----------
+    domains : DataFrame
+        One row per domain, worst first: its level beyond what its columns explain (`offset`), whether the same columns
+        mean something else there (`relation`), how far its columns lie from the others' (`novelty`), its `noise` (for
+        classes the estimated share of wrong labels) with interval, ratio to the rest (for classes the difference) and
+        corrected p, the error of models that never saw it (`held_out`), and the mean `weight` of its rows.
+    strata, cells : DataFrame
+        The same for groups of rows that share their noise, and for each of them within each domain.
+    features : DataFrame
+        One row per feature, suspicious ones first.
+    rows : DataFrame
+        The rows to look at first, with their columns.
+    columns : Columns
+        What is missing, impossible or shifted in which column, and what is not what it is taken for: `columns.findings`
+        in sentences, the most important first.
+    weight : ndarray
+        What each row of the table should count: pass it as `sample_weight`. Rows without a target have zero.
+    """
 
     def report(self, path: str | Path, title: str = "table") -> None:
         """Write the data-quality page.

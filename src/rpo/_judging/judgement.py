@@ -41,27 +41,7 @@ class Scope:
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What is known about a table's quality.
-
-    Attributes
-    ----------
-    domains : DataFrame
-        One row per domain, worst first: its level beyond what its columns explain (`offset`), whether the same columns
-        mean something else there (`relation`), how far its columns lie from the others' (`novelty`), its `noise` (for
-        classes the estimated share of wrong labels) with interval, ratio to the rest (for classes the difference) and
-        corrected p, the error of models that never saw it (`held_out`), and the mean `weight` of its rows.
-    strata, cells : DataFrame
-        The same for groups of rows that share their noise, and for each of them within each domain.
-    features : DataFrame
-        One row per feature, suspicious ones first.
-    rows : DataFrame
-        The rows to look at first, with their columns.
-    columns : Columns
-        What is missing, impossible or shifted in which column, and what is not what it is taken for: `columns.findings`
-        in sentences, the most important first.
-    weight : ndarray
-        What each row of the table should count: pass it as `sample_weight`. Rows without a target have zero.
-    """
+    """The quality of a table as data frames; `rpo.Quality` describes them, and adds the page."""
 
     domains: pd.DataFrame
     strata: pd.DataFrame
