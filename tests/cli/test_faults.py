@@ -127,7 +127,7 @@ def test_a_model_that_cannot_be_written_is_told_before_the_fitting(homes, place)
     assert line == f"rpo: cannot write {place / 'a' / 'model'}: Read-only file system\n"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_second_command_in_the_same_folder_is_told_and_nothing_is_harmed(tmp_path):
     out = tmp_path / "out"
     first = subprocess.Popen([*RPO, *BENCH, out], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from rpo._learners.crossfit import cross_fit, cross_predict
 from rpo._learners.learners import boosted
-from rpo._learners.stacking import fit_learner, outputs
+from rpo._learners.stacking import fit_learner, lightgbm, linear, outputs
 from rpo._quality import quality
 
 FOLD = np.array([2, 0, 2, 1, 0])
@@ -72,3 +72,9 @@ def test_a_pipeline_that_takes_no_weights_can_judge_rows_that_have_some():
         verbose=False,
     )
     assert len(judged.domains) == 3
+
+
+@pytest.mark.parametrize("learner", [linear(False), lightgbm(False, 0)])
+def test_of_one_row_its_target_is_all_there_is_to_know(learner):
+    model = fit_learner(learner, np.ones((1, 2)), np.array([3.0]), None, np.zeros(1, np.intp))
+    assert outputs(model, np.zeros((2, 2)), 0).tolist() == [3.0, 3.0]

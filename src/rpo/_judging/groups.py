@@ -23,6 +23,7 @@ from rpo.grouping import NamedStrata, find_strata
 from rpo.grouping.strata import codes, value_range
 
 MOST_TREES = 300  # of the second learner of classes, which needs one for each class and step
+LARGE = 1e150  # a residual whose square is near the largest number
 SEARCHED = 4_000  # rows that the search for strata looks at
 MOST_NAMED = 3  # categories named one by one
 
@@ -40,7 +41,9 @@ def strata_of(
     if grouping == "none":
         return NamedStrata(np.zeros(len(problem.y), np.intp), ("all rows",))
     squared, counts = np.zeros(len(problem.y)), np.zeros(len(problem.y))
-    squared[rows], counts[rows] = size**2, problem.weight[rows]
+    largest = float(size.max(initial=0.0))
+    unit = largest if largest > LARGE else 1.0  # the search asks for ratios, and their squares must be numbers
+    squared[rows], counts[rows] = (size / unit) ** 2, problem.weight[rows]
     found = find_strata(
         problem.X,
         squared,

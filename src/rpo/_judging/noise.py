@@ -175,7 +175,7 @@ class NumberNoise(NoiseOfRows):
         take the stratum from the model.
         """
         found = expected_variances(self.by_domain)
-        own = np.log(np.where(found > 0, found, self.usual**2))
+        own = np.log(np.maximum(np.where(found > 0, found, self.usual**2), np.finfo(np.float64).tiny))
         beyond, nature, count = self._levels(own, stratum, n_strata)
         # Of a stratum with few rows hardly anything is sure: its noise is drawn to the others'.
         variance = log_variances(self._scales(self.residual, stratum, n_strata, FEWEST)).freedom

@@ -134,15 +134,16 @@ def fit_learner(
     """Fit a learner to rows that count `weight` each, and pass their domains on if its `fit` accepts them.
 
     A learner without weights is fitted to rows drawn by them with a `seed`, and to all rows alike without one. A part
-    of the rows may hold one class only: then that class is certain. Boosted trees are fitted to rows that are `binned`.
+    of the rows may hold one row or one class only: then that value or class is certain. Boosted trees are fitted to
+    rows that are `binned`.
 
     >>> line = fit_learner(linear(False), np.eye(3), np.arange(3.0), None, np.zeros(3, np.intp))
     >>> type(line).__name__
     'Line'
     """
     classes = is_classifier(learner)
-    if classes and (y == y[0]).all():
-        return constant(True).fit(X, y)
+    if len(y) == 1 or (classes and (y == y[0]).all()):
+        return constant(classes).fit(X, y)
     model, weight, options = clone(learner), varying(weight), dict[str, Any]()
     if binned is not None and is_boosted(model):
         return fit_boosted(model, X, y, weight, binned)

@@ -83,7 +83,7 @@ def test_of_ordinary_tables_at_most_two_in_a_hundred_are_found_wrong() -> None:
     assert len({seed for seed, _ in wrong}) <= 2, wrong
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_of_large_ordinary_tables_at_most_two_in_a_hundred_are_found_wrong() -> None:
     wrong = tables_with_something_wrong(range(1000, 1400), 160, 500)
     assert len({seed for seed, _ in wrong}) <= 8, wrong
