@@ -50,6 +50,8 @@ def main() -> None:
         torch.autograd.backward(loss)
         adam.step()
     if ranks > 1:
+        distributed.barrier()  # a process that ends while another still talks to it can abort
+        del network
         distributed.destroy_process_group()
 
 

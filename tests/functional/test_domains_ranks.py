@@ -83,7 +83,7 @@ def test_a_model_wrapped_without_its_slope_is_refused_in_one_line(tmp_path, monk
         distributed.destroy_process_group()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_example_trains_alike_on_one_process_and_on_two():
     example = Path(__file__).parents[2] / "examples" / "ddp.py"
     environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
